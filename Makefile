@@ -1,0 +1,58 @@
+# Every target does all of its own set-up: it wants Python 3.11 or newer, make, and the package
+# registries. What is set up lives in .venv and .tools of this folder, and nowhere else.
+
+PYTHON ?= python3
+VENV := .venv/bin
+UNIT_TESTS := tests/unit
+# More arguments for pytest: make test ARGS='-k checkpoint -x'
+ARGS ?=
+# Inputs for each fuzzed parser.
+RUNS ?= 1000000
+
+export PATH := $(CURDIR)/.tools/bin:$(PATH)
+export QUICK UPGRADE DEMO_SECONDS
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint fuzz lock clean
+.SUFFIXES:
+
+help: ## say what each target does
+	@echo 'Usage: make TARGET'
+	@sed -n 's/^\([a-z][a-zA-Z%-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | sed 's/bench-%/bench-NAME/' | expand -t 18
+
+demo: ## run the hub with sensors sending and a reader printing, until Ctrl-C
+	@$(PYTHON) scripts/prepare.py core
+	@$(VENV)/python scripts/demo.py
+
+test: ## lint, then every test that wants no root and no Docker (10 minutes at most)
+	@$(PYTHON) scripts/prepare.py dev azurite js
+	@$(MAKE) --no-print-directory lint
+	$(VENV)/python -m pytest -n auto --dist loadfile --durations 10 $(ARGS)
+
+check: ## lint and the unit tests: under a minute once set up
+	@$(PYTHON) scripts/prepare.py dev
+	@$(MAKE) --no-print-directory lint
+	$(VENV)/python -m pytest -n auto --dist loadfile -m 'not slow' $(UNIT_TESTS) $(ARGS)
+
+lint: ## ruff, mypy --strict and the import layers
+	@$(PYTHON) scripts/prepare.py dev
+	$(VENV)/ruff check .
+	$(VENV)/mypy
+	$(VENV)/lint-imports
+
+fuzz: ## feed RUNS (1000000) random inputs to each parser
+	@$(PYTHON) scripts/prepare.py dev fuzz
+	$(VENV)/python tests/fuzz/run.py --runs $(RUNS)
+
+bench-%: ## run benchmarks/NAME.py, ours beside the peer; QUICK=1 takes under 45 s
+	@$(PYTHON) scripts/prepare.py dev
+	@test -f benchmarks/$*.py || { echo "There is no benchmarks/$*.py; there are:"; ls benchmarks/*.py; exit 2; }
+	$(VENV)/python benchmarks/$*.py
+
+lock: ## write the lock files again; UPGRADE=1 takes the newest versions
+	@$(PYTHON) scripts/lock.py
+
+clean: ## remove what was set up here: .venv, .tools and the caches
+	rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name node_modules -type d -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""The embedded Event Hubs: a server that the official SDKs take for the real service."""

@@ -1,0 +1,114 @@
+"""What the hub says about tokens, claims and links or connections that it closes itself.
+
+The rules of `conditions` hold here too: `Recorded` words come from recordings of the real
+service, `Reported` words from its users, and `Ours` are our own.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from tidegate_hub.conditions import (
+    ARGUMENT_ERROR,
+    AUTH_FAILED,
+    CONNECTION_FORCED,
+    DETACH_FORCED,
+    UNAUTHORIZED_ACCESS,
+    HubError,
+)
+
+IDLE_LIMIT_MS: Final = 240_000
+
+# Answers of $cbs
+
+
+def invalid_signature() -> HubError:
+    """Recorded. Said of an unknown key name as well, so that names cannot be guessed."""
+    return HubError(AUTH_FAILED, "InvalidSignature: The token has an invalid signature.")
+
+
+def expired_token(expires_at: int) -> HubError:
+    """Reported."""
+    expired = datetime.fromtimestamp(expires_at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    return HubError(
+        AUTH_FAILED, f"ExpiredToken: The token is expired. Expiration time: '{expired}'"
+    )
+
+
+def malformed_token() -> HubError:
+    """Reported."""
+    return HubError(AUTH_FAILED, "Malformed authorization token.")
+
+
+def invalid_audience() -> HubError:
+    """Reported: the token was made for another hub than the one it is put for."""
+    return HubError(
+        AUTH_FAILED,
+        "InvalidAudience: The authorization header contains a token with a wrong audience.",
+    )
+
+
+def unsupported_token() -> HubError:
+    """Ours: a token of Entra ID can only be checked by those who issued it."""
+    return HubError(
+        AUTH_FAILED,
+        "InvalidToken: This hub checks shared access signatures only. Use a connection string "
+        "with a key, or start the hub without --check-sas.",
+    )
+
+
+def bad_request_property(name: str) -> HubError:
+    """Reported, of the property `type` of a put-token request. The condition is not known."""
+    return HubError(
+        ARGUMENT_ERROR,
+        f"Property '{name}' in the 'application-properties' section is either missing, has the "
+        "wrong type, or has an unexpected value.",
+    )
+
+
+# Links without the right to be there
+
+
+def claim_required(claim: str, resource: str) -> HubError:
+    """Refuses a link for which no token, or not the right one, was put. Reported."""
+    return HubError(UNAUTHORIZED_ACCESS, _claim_words(claim, resource))
+
+
+def claim_lapsed(claim: str, resource: str) -> HubError:
+    """Detaches a link that was open when its token ended. Reported."""
+    return HubError(DETACH_FORCED, _claim_words(claim, resource))
+
+
+def _claim_words(claim: str, resource: str) -> str:
+    return (
+        f"Unauthorized access. '{claim}' claim(s) are required to perform this operation. "
+        f"Resource: '{resource}'."
+    )
+
+
+# Closed by the hub
+
+
+def idle_connection(container: str) -> HubError:
+    """Closes a connection that has had no link for too long. Recorded."""
+    return HubError(
+        CONNECTION_FORCED,
+        f"The connection was inactive for more than the allowed {IDLE_LIMIT_MS} milliseconds "
+        f"and is closed by container '{container}'.",
+    )
+
+
+def idle_publisher(link: str, link_number: int) -> HubError:
+    """Detaches a sender that has sent nothing for half an hour. Reported."""
+    return HubError(
+        DETACH_FORCED,
+        f"The link '{link}' is force detached by the broker due to errors occurred in "
+        f"publisher(link{link_number}). Detach origin: "
+        "AmqpEventHubPublisher.IdleTimerExpired: Idle timeout: 00:30:00.",
+    )
+
+
+def stopping(container: str) -> HubError:
+    """Ours: closes the connections that are open when the hub stops."""
+    return HubError(CONNECTION_FORCED, f"The hub is stopping; closed by container '{container}'.")

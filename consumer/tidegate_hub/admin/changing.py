@@ -1,0 +1,128 @@
+"""What the admin API changes: hubs, partitions, connections and faults.
+
+Rules: a body has passed its schema before it comes here. What a change names must exist, because a
+misspelt name that does nothing is the hardest mistake to find.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from tidegate_hub.admin.check import wrong
+from tidegate_hub.admin.messages import Problem, Response, answer
+from tidegate_hub.admin.reading import fault_facts, hub_facts, hub_names, hub_of
+from tidegate_hub.admin.routes import Call
+from tidegate_hub.config import DEFAULT_GROUP, DEFAULT_PARTITIONS, HubSpec
+from tidegate_hub.fault_json import FaultError, from_json
+
+BASE = "/api/v1"
+_NOTHING = Response(204)
+
+
+def add_hub(call: Call) -> Response:
+    body, hubs = call.body, call.hub.broker.hubs
+    name = body["name"]
+    if name in hubs:
+        raise Problem(
+            409,
+            f'Hub "{hubs.get(name).name}" is there already.',
+            expected=f"another name; partitions are added with POST {BASE}/hubs/{name}/partitions",
+            field="name",
+        )
+    retention = body.get("retention", {})
+    hub = call.hub.broker.add_hub(
+        HubSpec(
+            name=name,
+            partitions=body.get("partitions", DEFAULT_PARTITIONS),
+            groups=_groups(body.get("groups", [])),
+            retention_hours=retention.get("hours"),
+            retention_bytes=retention.get("bytes"),
+        )
+    )
+    return answer(hub_facts(hub), 201, {"location": f"{BASE}/hubs/{quote(hub.name)}"})
+
+
+def _groups(names: list[str]) -> tuple[str, ...]:
+    groups = {DEFAULT_GROUP.lower(): DEFAULT_GROUP}
+    for index, name in enumerate(names):
+        if name.lower() == DEFAULT_GROUP.lower():
+            continue
+        if name.lower() in groups:
+            raise wrong(f"groups[{index}]", "every group once", name)
+        groups[name.lower()] = name
+    return tuple(groups.values())
+
+
+def grow_hub(call: Call) -> Response:
+    hub, total = hub_of(call), call.body["total"]
+    there = len(hub.partitions)
+    if total < there:
+        raise Problem(
+            409,
+            f'Hub "{hub.name}" has {there} partitions, and partitions cannot be taken away.',
+            expected=f"a total of at least {there}",
+            field="total",
+        )
+    return answer(hub_facts(call.hub.broker.grow_hub(hub.name, total)))
+
+
+def drop_connection(call: Call) -> Response:
+    number = call.parameters["number"]
+    for client in call.hub.clients:
+        if str(client.number) == number:
+            client.abort()
+            return _NOTHING
+    raise Problem(
+        404,
+        f'There is no connection "{number[:100]}".',
+        expected=f"a number of GET {BASE}/connections",
+        field="number",
+    )
+
+
+def inject_fault(call: Call) -> Response:
+    body = call.body
+    try:
+        fault = from_json(body, call.now)
+    except FaultError as error:
+        raise Problem(400, str(error), expected=error.expected, field=error.field) from None
+    _check_place(call, body)
+    added = call.hub.inject(fault)
+    headers = {} if added.is_immediate else {"location": f"{BASE}/faults/{added.id}"}
+    return answer(fault_facts(added), 200 if added.is_immediate else 201, headers)
+
+
+def _check_place(call: Call, body: dict[str, Any]) -> None:
+    """Raises Problem where a fault names a hub, partition or group that is not there."""
+    hubs = call.hub.broker.hubs
+    name, group = body.get("hub"), body.get("group")
+    if name is not None and name not in hubs:
+        raise wrong("hub", hub_names(call), name)
+    meant = list(hubs) if name is None else [hubs.get(name)]
+    partition = body.get("partition")
+    if partition is not None:
+        most = max((len(hub.partitions) for hub in meant), default=0)
+        if str(partition) not in map(str, range(most)):
+            raise wrong("partition", f"a partition id from 0 to {most - 1}", partition)
+    if group is not None and not any(group.lower() in hub.groups for hub in meant):
+        groups = sorted({each for hub in meant for each in hub.groups.values()})
+        raise wrong("group", f"one of {', '.join(groups[:10])}", group)
+
+
+def end_fault(call: Call) -> Response:
+    fault_id = call.parameters["id"]
+    call.hub.broker.faults.list(call.now)  # those that are over are no longer there to be ended
+    if not call.hub.broker.faults.remove(fault_id):
+        raise Problem(
+            404,
+            f'There is no standing fault "{fault_id[:100]}".',
+            expected=f"an id of GET {BASE}/faults",
+            field="id",
+        )
+    return _NOTHING
+
+
+def end_all_faults(call: Call) -> Response:
+    call.hub.broker.faults.clear()
+    return _NOTHING

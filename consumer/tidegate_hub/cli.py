@@ -1,0 +1,199 @@
+"""The command line: `tidegate-hub serve …`.
+
+Rules: what is wrong is said in one line on standard error with what was expected, and the exit code
+is 2; Ctrl-C and SIGTERM stop the server cleanly with 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from tidegate_hub.config import HubSpec, combine, parse_config, parse_hub
+from tidegate_hub.config_json import ConfigError
+from tidegate_hub.connection_string import DEFAULT_KEY, DEFAULT_KEY_NAME
+from tidegate_hub.options import DEFAULT_PORT, Options
+from tidegate_hub.server import HubServer, StartError
+from tidegate_hub.storage.errors import StorageError
+from tidegate_hub.storage.retention import Retention
+
+_MIB = 1 << 20
+_PORTS = 65_535
+_DESCRIPTION = "An Azure Event Hubs for laptops and tests: real AMQP, no account, up in a second."
+_DEFAULT_HUB = "telemetry:16"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, without the usage before it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"tidegate-hub: {message}. See {self.prog} --help.\n")
+
+
+def _number(
+    read: Callable[[str], float], expected: str, least: float, most: float = float("inf")
+) -> Callable[[str], float]:
+    """A reader of a number within limits that says what it expected."""
+
+    def number(text: str) -> float:
+        try:
+            value = read(text)
+        except ValueError:
+            value = float("nan")
+        if not least <= value <= most or value == float("inf"):
+            raise argparse.ArgumentTypeError(f"expected {expected}, found {text!r:.60}")
+        return value
+
+    return number
+
+
+_port = _number(int, f"a port from 0 to {_PORTS}", 0, _PORTS)
+_megabytes = _number(int, "a whole number of megabytes from 1", 1, 1 << 40)
+_hours = _number(float, "a number of hours above 0", 1e-9, 1e9)
+
+
+def parser() -> argparse.ArgumentParser:
+    top = _Parser(prog="tidegate-hub", description=_DESCRIPTION)
+    commands = top.add_subparsers(dest="command", required=True, metavar="serve")
+    serve = commands.add_parser("serve", help="run a hub server", description=_DESCRIPTION)
+    add = serve.add_argument
+    add(
+        "--hub",
+        action="append",
+        default=[],
+        metavar="NAME[:PARTITIONS[:GROUP,GROUP]]",
+        help="a hub to serve; may be given more than once (default: telemetry:16)",
+    )
+    add("--config", type=Path, metavar="FILE", help="hubs from a Config.json of the emulator")
+    add("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
+    add(
+        "--port",
+        type=_port,
+        default=DEFAULT_PORT,
+        help="AMQP, plain or over WebSockets; 0 takes any free port (default: %(default)s)",
+    )
+    add("--tls-port", type=_port, help="the same with TLS; needs --cert and --key")
+    add("--cert", type=Path, metavar="FILE", help="the certificate chain in PEM form")
+    add("--key", type=Path, metavar="FILE", help="its private key in PEM form")
+    add("--check-sas", action="store_true", help="refuse tokens that the key did not sign")
+    add("--key-name", default=DEFAULT_KEY_NAME, help="the name of the key (default: %(default)s)")
+    add("--key-value", default=DEFAULT_KEY, help="the key itself (default: %(default)s)")
+    add(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="keep events here; without it they are gone when the server ends",
+    )
+    add(
+        "--fsync",
+        choices=("always", "interval", "never"),
+        default="interval",
+        help="when events are flushed to disk: before each answer, once a second, or when the "
+        "system likes (default: %(default)s)",
+    )
+    add(
+        "--memory-mb",
+        type=_megabytes,
+        default=64,
+        metavar="MB",
+        help="event bodies beyond this live on disk (default: %(default)s)",
+    )
+    add("--retention-hours", type=_hours, metavar="H", help="drop events older than this")
+    add(
+        "--retention-mb",
+        type=_megabytes,
+        metavar="MB",
+        help="keep at most this much of a partition",
+    )
+    add("--admin-port", type=_port, help="the admin API and its page; off by default")
+    add(
+        "--admin-host",
+        default="127.0.0.1",
+        help="the address the admin API listens on (default: %(default)s)",
+    )
+    return top
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """The server's options. Raises ConfigError."""
+    declared: list[tuple[str, HubSpec]] = []
+    if arguments.config is not None:
+        declared += [(str(arguments.config), spec) for spec in _read_config(arguments.config)]
+    declared += [("--hub", parse_hub(text)) for text in arguments.hub]
+    _check_together(arguments)
+    hours, size = arguments.retention_hours, arguments.retention_mb
+    return Options(
+        hubs=tuple(combine(declared)),
+        host=arguments.host,
+        port=arguments.port,
+        tls_port=arguments.tls_port,
+        certificate=arguments.cert,
+        private_key=arguments.key,
+        admin_port=arguments.admin_port,
+        admin_host=arguments.admin_host,
+        data_directory=arguments.data,
+        fsync=arguments.fsync,
+        memory_budget_bytes=arguments.memory_mb * _MIB,
+        retention=Retention(
+            None if hours is None else int(hours * 3_600_000),
+            None if size is None else size * _MIB,
+        ),
+        is_checked=arguments.check_sas,
+        key_name=arguments.key_name,
+        key=arguments.key_value,
+    )
+
+
+def _check_together(arguments: argparse.Namespace) -> None:
+    """Options that mean nothing without others. Raises ConfigError."""
+    files = [name for name in ("cert", "key") if getattr(arguments, name) is not None]
+    if arguments.tls_port is None and files:
+        raise ConfigError(f"--{files[0]} is given without --tls-port; expected both, or neither")
+    if arguments.tls_port is not None and len(files) < 2:
+        raise ConfigError("--tls-port needs --cert FILE and --key FILE, both in PEM form")
+
+
+def _read_config(path: Path) -> tuple[HubSpec, ...]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: expected UTF-8 text") from error
+    return tuple(parse_config(text, str(path)))
+
+
+async def serve(options: Options) -> None:
+    """Runs a server until it is told to stop."""
+    server = HubServer(options, report=lambda line: print(line, file=sys.stderr, flush=True))
+    await server.start()
+    if not any(server.broker.hubs):
+        server.broker.add_hub(parse_hub(_DEFAULT_HUB))
+    for hub in server.broker.hubs:
+        groups = ", ".join(hub.groups.values())
+        print(f"hub {hub.name}: {len(hub.partitions)} partitions, groups {groups}")
+    print(f"connection string: {server.connection_string()}")
+    if server.tls_port is not None:
+        print(f"with TLS: {server.connection_string(tls=True)}")
+    if server.admin_port is not None:
+        print(f"admin: http://{options.admin_host}:{server.admin_port}/")
+    print("ready; Ctrl-C stops it", flush=True)
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, stopped.set)
+    await stopped.wait()
+    await server.stop()
+
+
+def main() -> None:
+    try:
+        asyncio.run(serve(options_of(parser().parse_args())))
+    except (ConfigError, StartError, StorageError) as error:
+        print(f"tidegate-hub: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,125 @@
+"""The links of `$cbs` and `$management`: requests come in on one, answers go out on the other.
+
+Rules: an answer goes to the link whose target the request named; answers wait for credit in the
+order of their requests; as on the service, they are sent unsettled with a counted tag.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from tidegate_amqp import Accepted
+from tidegate_amqp.events import Delivery
+from tidegate_amqp.receiver import ReceiverLink
+from tidegate_amqp.sections import Message, read_message
+from tidegate_amqp.sender import SenderLink
+from tidegate_hub import management, replies
+from tidegate_hub.access_conditions import invalid_signature
+from tidegate_hub.addresses import CBS
+from tidegate_hub.conditions import HubError
+from tidegate_hub.faults import Kind, Operation, Target
+from tidegate_hub.links import busy, number
+from tidegate_hub.sas import resource_path
+
+if TYPE_CHECKING:
+    from tidegate_hub.client import Client
+
+CREDIT = 100
+_MAX_WAITING_ANSWERS = 1_000
+_LOW_CREDIT = 50
+
+
+class Answers:
+    """The link on which answers go out."""
+
+    def __init__(self, client: Client, link: SenderLink, node: str, address: Any) -> None:
+        self.client = client
+        self.link = link
+        self.node = node
+        self.address = address
+        self._waiting: deque[bytes] = deque()
+        self._sent = 0
+
+    def send(self, answer: bytes) -> None:
+        if len(self._waiting) < _MAX_WAITING_ANSWERS:
+            self._waiting.append(answer)
+        self.pump()
+
+    def pump(self) -> None:
+        while self._waiting and self.link.is_attached and self.link.sendable > 0:
+            self._sent += 1
+            self.link.send(self._waiting.popleft(), tag=self._sent.to_bytes(4, "little"))
+        if not self._waiting:
+            self.link.finish_drain()
+
+
+class Requests:
+    """The link on which requests come in."""
+
+    def __init__(self, client: Client, link: ReceiverLink, node: str) -> None:
+        self.client = client
+        self.link = link
+        self.node = node
+
+    def open(self) -> None:
+        self.link.grant(CREDIT)
+
+    def on_delivery(self, delivery: Delivery) -> None:
+        if not delivery.settled:
+            self.link.settle(delivery.delivery_id, Accepted())
+        if self.link.credit < _LOW_CREDIT:
+            self.link.grant(CREDIT)
+        message = read_message(delivery.payload)
+        client, target = self.client, self._target(message)
+        faults, now = client.broker.faults, client.now()
+        if faults.take(Kind.DROP_CONNECTION, target, now):
+            client.abort()
+            return
+        delay = faults.take(Kind.DELAY, target, now)
+        if delay is None:
+            self._answer(message, target)
+        else:
+            seconds = number(delay.parameters.get("seconds"))
+            client.wire.call_later(seconds, lambda: self._answer(message, target))
+
+    def _target(self, message: Message) -> Target:
+        """The place that a request is about, as far as it says one."""
+        request = message.application_properties
+        if self.node == CBS:
+            hub = resource_path(str(request.get("name", ""))).partition("/")[0]
+            return Target(Operation.TOKEN, hub or None)
+        partition = request.get("partition")
+        return Target(
+            Operation.MANAGEMENT,
+            str(request.get("name", "")),
+            None if partition is None else str(partition),
+        )
+
+    def _answer(self, message: Message, target: Target) -> None:
+        if self.client.is_lost:
+            return
+        try:
+            answer = self._carry_out(message, target)
+        except HubError as error:
+            answer = replies.refused(message.message_id, error)
+        link = self.client.answers_for(self.link.session, self.node, message.reply_to)
+        if link is not None:
+            link.send(answer)
+            self.client.flush_soon()
+
+    def _carry_out(self, message: Message, target: Target) -> bytes:
+        """Does what a request asks for. Raises HubError."""
+        client, broker = self.client, self.client.broker
+        request = message.application_properties
+        if self.node == CBS:
+            if broker.faults.take(Kind.REFUSE_TOKEN, target, client.now()):
+                raise invalid_signature()
+            client.access.put_token(request, message.value, client.now())
+            return replies.token_accepted(message.message_id)
+        fault = broker.faults.take(Kind.SERVER_BUSY, target, client.now())
+        if fault is not None:
+            raise busy(broker.namespace, fault)
+        token = request.get("security_token")
+        client.access.check_token(token, target.hub or "", client.now())
+        return replies.read_answered(message.message_id, management.read(broker.hubs, request))

@@ -1,0 +1,43 @@
+"""Makes this tree ready to run: `python3 scripts/prepare.py dev azurite js`.
+
+What is already complete is left as it is, so every make target calls this first. Words that are
+layers of the Python environment (lock files in `requirements/`) come from there; `azurite` and
+`js` come from npm.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+if sys.version_info < (3, 11):  # noqa: UP036  this file alone is read by whatever Python there is
+    sys.exit(
+        "Tidegate needs Python 3.11 or newer, and this is "
+        + sys.version.split()[0]
+        + ". Name a newer one: make PYTHON=python3.11 ..."
+    )
+
+from node_env import ensure_node, npm_install
+from python_env import ensure_layers
+from steps import exit_code_of, one_at_a_time
+
+ROOT = Path(__file__).resolve().parents[1]
+AZURITE = ROOT / "tests" / "tools" / "azurite"
+JAVASCRIPT_SDK = ROOT / "tests" / "contract" / "hub" / "js"
+NPM_WORDS = ("azurite", "js")
+
+
+def prepare(words: list[str]) -> None:
+    """Make everything that the words name ready, in the order in which it needs each other."""
+    with one_at_a_time(ROOT / ".tools" / "lock"):
+        ensure_layers(ROOT, [word for word in words if word not in NPM_WORDS])
+        if "azurite" in words:
+            npm_install(ROOT, AZURITE, ROOT / ".tools" / "azurite")
+        if "js" in words:
+            npm_install(ROOT, JAVASCRIPT_SDK, ROOT / ".tools" / "contract-js")
+        if any(word in words for word in NPM_WORDS):
+            ensure_node(ROOT)
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code_of(lambda: prepare(sys.argv[1:])))

@@ -1,0 +1,18 @@
+"""Which scenarios this run of pytest asks for, so that no other is played."""
+
+from __future__ import annotations
+
+import pytest
+
+from contract.hub.scenarios import SCENARIOS, Scenario
+
+
+def scenarios_asked_for(request: pytest.FixtureRequest, **parameters: str) -> list[Scenario]:
+    """The scenarios of the selected cases of this module, with these other parameters."""
+    chosen = set()
+    for item in request.session.items:
+        if isinstance(item, pytest.Function) and item.path == request.path:
+            given = item.callspec.params
+            if all(given[name] == value for name, value in parameters.items()):
+                chosen.add(given["scenario"])
+    return [scenario for scenario in SCENARIOS if scenario in chosen]

