@@ -154,7 +154,9 @@ def _check(cls: Callable[..., Any], field: Field, value: Any) -> Any:
         return _check_composite(cls, field, build(*value))
     if field.kind == "symbols":
         return [value] if isinstance(value, str) else value or field.default
-    return Symbol(value) if field.kind == "symbol" else value
+    if field.kind == "symbol":
+        return Symbol(value)
+    return str(value) if field.kind == "string" else value
 
 
 def _check_composite(cls: Callable[..., Any], field: Field, value: Any) -> Any:

@@ -169,7 +169,11 @@ def _read_config(path: Path) -> tuple[HubSpec, ...]:
 
 
 async def serve(options: Options) -> None:
-    """Runs a server until it is told to stop."""
+    """Runs a server until it is told to stop, be it while it starts."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, stopped.set)
     server = HubServer(options, report=lambda line: print(line, file=sys.stderr, flush=True))
     await server.start()
     if not any(server.broker.hubs):
@@ -183,10 +187,6 @@ async def serve(options: Options) -> None:
     if server.admin_port is not None:
         print(f"admin: http://{options.admin_host}:{server.admin_port}/")
     print("ready; Ctrl-C stops it", flush=True)
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, stopped.set)
     await stopped.wait()
     await server.stop()
 

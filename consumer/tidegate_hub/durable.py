@@ -22,9 +22,12 @@ class GroupCommit:
         self._store = store
         self._waiting: list[Confirm] = []
         self._task: asyncio.Task[None] | None = None
+        self._asked = self._told = 0
+        self._round_ended = asyncio.Event()
 
     def when_durable(self, confirm: Confirm) -> None:
         self._waiting.append(confirm)
+        self._asked += 1
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._flush())
 
@@ -38,9 +41,13 @@ class GroupCommit:
                 failure = error
             for confirm in confirms:
                 confirm(failure)
+            self._told += len(confirms)
+            self._round_ended.set()
+            self._round_ended.clear()
         self._task = None
 
     async def finish(self) -> None:
-        """Waits until nothing is left to confirm."""
-        if self._task is not None:
-            await self._task
+        """Waits until all is confirmed that came before this call; clients may go on sending."""
+        wanted = self._asked
+        while self._told < wanted:
+            await self._round_ended.wait()

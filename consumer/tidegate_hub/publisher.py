@@ -63,8 +63,8 @@ class Publisher(HubLink):
         if self.is_ended or self.is_struck():
             return
         if delivery.size > MAX_MESSAGE_SIZE:
-            size, number = delivery.size, delivery.delivery_id
-            self._reject(delivery, message_too_large(number, size, MAX_MESSAGE_SIZE))
+            delivery_id, size = delivery.delivery_id, delivery.size
+            self._reject(delivery, message_too_large(delivery_id, size, MAX_MESSAGE_SIZE))
             return
         try:
             arrival = read_delivery(delivery.payload, delivery.message_format)

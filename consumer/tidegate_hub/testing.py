@@ -82,6 +82,10 @@ class RunningHub:
         fault = from_json(wanted, time.time())
         return self.call(lambda: self._server.inject(fault)).id
 
+    def end_fault(self, fault_id: str) -> bool:
+        """Ends one scripted fault; False if it has ended already."""
+        return self.call(lambda: self._server.broker.faults.remove(fault_id))
+
     def clear_faults(self) -> None:
         """Ends all scripted faults."""
         self.call(self._server.broker.faults.clear)

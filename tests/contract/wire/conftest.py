@@ -7,11 +7,12 @@ a hub of its own on them, so that tests share nothing else.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from contract.wire.place import Place
+from support.wait import wait_until
 from tidegate_hub.testing import RunningHub, running_hub
 
 
@@ -27,17 +28,31 @@ def checking_server() -> Iterator[RunningHub]:
         yield hub
 
 
+@contextlib.contextmanager
+def _visit(server: RunningHub) -> Iterator[contextlib.ExitStack]:
+    """What a test does on a server: its faults and connections are gone before the next test."""
+    with contextlib.ExitStack() as stack:
+        yield stack
+        server.clear_faults()
+    wait_until(lambda: server.connections() == 0, 10, "all connections of the test to be gone")
+
+
 @pytest.fixture
 def place(server: RunningHub) -> Iterator[Place]:
     """A fresh hub that allows everything."""
-    with contextlib.ExitStack() as stack:
+    with _visit(server) as stack:
         yield Place(server, stack)
-        server.clear_faults()
+
+
+@pytest.fixture
+def new_place(server: RunningHub) -> Iterator[Callable[[], Place]]:
+    """Makes fresh hubs that allow everything, as many as a test wants."""
+    with _visit(server) as stack:
+        yield lambda: Place(server, stack)
 
 
 @pytest.fixture
 def checked(checking_server: RunningHub) -> Iterator[Place]:
     """A fresh hub that checks tokens."""
-    with contextlib.ExitStack() as stack:
+    with _visit(checking_server) as stack:
         yield Place(checking_server, stack)
-        checking_server.clear_faults()

@@ -118,26 +118,30 @@ def test_a_message_of_the_largest_size_is_accepted(place: Place) -> None:
     assert peer.publish(link, largest) == Accepted()
 
 
-def test_one_byte_more_ends_the_link_with_the_size_and_the_limit(place: Place) -> None:
+def test_one_byte_more_is_rejected_with_the_size_and_the_limit(place: Place) -> None:
     peer = place.open()
     link = peer.attach_sender(place.input())
     peer.publish(link, data(b"fits"))
     delivery_id = peer.send(link, data(b"x" * (LARGEST - 7)))
-    error = peer.refusal(link)
-    assert error.condition == "amqp:link:message-size-exceeded"
-    assert (error.description or "").startswith(
+    state = peer.outcome(delivery_id).state
+    assert isinstance(state, Rejected)
+    assert state.error.condition == "amqp:link:message-size-exceeded"
+    assert state.error.description.startswith(
         f"The received message (delivery-id:{delivery_id}, size:{LARGEST + 1} bytes) exceeds the "
         f"limit ({LARGEST} bytes) currently allowed on the link. TrackingId:"
     )
-    assert counts(place) == [1, 0]
-    assert peer.attach_sender(place.input()).is_attached
+    assert peer.publish(link, data(b"fits again")) == Accepted()
+    assert counts(place) == [2, 0]
 
 
-def test_a_message_without_end_ends_the_link_too(place: Place) -> None:
+def test_a_message_of_many_times_the_limit_is_rejected_too(place: Place) -> None:
     peer = place.open()
     link = peer.attach_sender(place.input())
-    peer.send(link, encode_described(DATA, b"\xb0\x01\x00\x00\x00" + b"x" * (16 << 20)))
-    assert peer.refusal(link).condition == "amqp:link:message-size-exceeded"
+    huge = encode_described(DATA, b"\xb0\x01\x00\x00\x00" + b"x" * (16 << 20))
+    state = peer.publish(link, huge)
+    assert isinstance(state, Rejected)
+    assert state.error.condition == "amqp:link:message-size-exceeded"
+    assert f"size:{len(huge)} bytes" in state.error.description
     assert counts(place) == [0, 0]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from contract.wire.place import Place
 from support.amqp_peer import Peer, SocketLine
 from support.hub_messages import batch, data
 from support.hub_process import HubProcess, hub_process
@@ -101,3 +102,28 @@ def test_clients_that_are_killed_while_they_are_owed_much_are_let_go(hub: HubPro
 def works(hub: HubProcess) -> bool:
     with Peer(SocketLine(hub.port)) as peer:
         return peer.attach_receiver(FEED).is_attached
+
+
+def test_a_client_that_is_closed_while_it_reads_nothing_frees_its_place_at_once(
+    place: Place,
+) -> None:
+    sender = place.open()
+    link = sender.attach_sender(place.input())
+    for _ in range(20):
+        assert sender.publish(link, data(b"x" * 1_000_000)) == Accepted()
+    before = place.server.connections()
+    deaf = place.open()
+    epoch = {"com.microsoft:epoch": 5}
+    deaf.attach_receiver(place.feed(), properties=epoch).grant(1_000)
+    deaf.flush()
+    hub = place.server
+    wait_until(
+        lambda: hub.call(lambda: any(each.is_held for each in hub._server.clients)),
+        5,
+        "the hub to have written as much as it will",
+    )
+    deaf.line.write(b"nonsense" * 100)
+    other = place.open()
+    wait_until(lambda: other.attach_receiver(place.feed()).is_attached, 2, "the place to be free")
+    # What the hub had still to say is given up after a while, and so is the connection.
+    wait_until(lambda: place.server.connections() == before + 1, 15, "the connection to be cut")

@@ -92,6 +92,7 @@ def trusting(certificates: Certificates) -> ssl.SSLContext:
 def home(secured: RunningHub) -> Iterator[Place]:
     with contextlib.ExitStack() as stack:
         yield Place(secured, stack)
+    wait_until(lambda: secured.connections() == 0, 10, "all connections of the test to be gone")
 
 
 def assert_served(peer: Peer, place: Place) -> None:

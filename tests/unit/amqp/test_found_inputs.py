@@ -118,3 +118,13 @@ def test_an_initiator_survives_what_the_fuzzer_found(frames: list[bytes]) -> Non
     begun_now = one(owner.events, SessionBegun).session
     assert [each.name for each in begun_now.links.values()] == ["in"]
     assert not owner.connection.is_closed
+
+
+def test_a_name_that_came_as_a_symbol_is_kept_as_the_string_that_it_should_be() -> None:
+    fields = "a306" + b"sender".hex() + "520142" + "40" * 11
+    data = bytes.fromhex("005312c0170e" + fields)
+    found, end = decode_performative(data, 0, len(data))
+    assert end == len(data)
+    assert type(found.name) is str
+    encoded = encode_performative(found)
+    assert repr(decode_performative(encoded, 0, len(encoded))[0]) == repr(found)

@@ -60,6 +60,16 @@ async def test_a_flush_that_fails_refuses_those_that_waited_for_it() -> None:
     assert told == [store.failure]
 
 
+async def test_finishing_does_not_wait_for_what_comes_after_it() -> None:
+    commit = GroupCommit(Store(None))
+
+    def again(_failure: StorageError | None) -> None:
+        commit.when_durable(again)
+
+    commit.when_durable(again)
+    await asyncio.wait_for(commit.finish(), 5)
+
+
 async def test_finishing_waits_for_nothing_where_nothing_is_due() -> None:
     await GroupCommit(SlowStore()).finish()
 

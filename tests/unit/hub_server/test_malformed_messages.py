@@ -84,8 +84,8 @@ def test_one_malformed_message_refuses_its_whole_batch(what: str) -> None:
         read_delivery(batch(BODY, MESSAGES[what], BODY), BATCH_FORMAT)
 
 
-def test_a_megabyte_of_sections_around_a_batch_takes_no_time() -> None:
-    empty_headers = b"\x00\x53\x70\x45" * 250_000
+def test_megabytes_of_sections_around_a_batch_take_no_time() -> None:
+    empty_headers = b"\x00\x53\x70\x45" * 500_000
     started = time.process_time()
     assert read_delivery(empty_headers + batch(BODY), BATCH_FORMAT).events == [BODY]
     assert time.process_time() - started < 5

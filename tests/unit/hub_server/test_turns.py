@@ -36,7 +36,7 @@ def test_a_client_that_takes_nothing_is_sent_one_turn_beyond_its_limit(bench: Be
             fill(bench, 1000, 1_000, partition)
     peer = bench.open()
     session = peer.begin()
-    links = [peer.attach_receiver(address, session) for address in (RECEIVE, OTHER)]
+    links = [peer.attach_receiver(address, session) for address in (RECEIVE, OTHER) * 5]
     wire = wire_of(peer)
     limit = 1 << 20
     held = _hold_at(bench, wire, limit)

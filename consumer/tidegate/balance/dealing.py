@@ -1,0 +1,77 @@
+"""Who gets which partitions, so that the counts come out with the fewest moves.
+
+Rules:
+- Pure. Owners keep what they have up to their count, the first of the partitions' order. What is
+  left is dealt out in one fixed order, each to the first member that has room. When some of the
+  moves have been made, the same rule deals out the others as before: nobody changes his mind while
+  a hand-over is under way.
+- For members that are absent we set aside first what is in good hands meanwhile: partitions of
+  living owners. Orphans go to those who are present.
+- A new partition goes to the first taker with room, present or not. So members that start at the
+  same moment, each seeing itself alone, do not reach for the same partitions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from tidegate.balance.group import Group
+from tidegate.balance.shares import Shares, shares_of
+from tidegate.model import MemberName, PartitionId
+
+Assignment = dict[PartitionId, MemberName]
+
+
+def deal(group: Group, hot: Assignment) -> tuple[Assignment, Shares]:
+    """A taker, present or not, for every partition; and the counts."""
+    fixed = group.pins | hot
+    pinned = Counter(group.pins.values())
+    kept: dict[MemberName, list[PartitionId]] = {name: [] for name in group.takers}
+    for id, owner in group.owners.items():
+        if owner in kept and id not in fixed:
+            kept[owner].append(id)
+    shares = shares_of(
+        total=len(group.partitions),
+        weights=group.takers,
+        held={name: len(ids) + pinned[name] for name, ids in kept.items()},
+        pinned=pinned,
+        full=dict.fromkeys(hot.values(), 1),
+        places=group.places,
+    )
+    result = dict(fixed)
+    room = {name: shares.counts[name] for name in group.takers}
+    for name in fixed.values():
+        room[name] -= 1
+    for name, ids in kept.items():
+        for id in ids[: room[name]]:
+            result[id] = name
+            room[name] -= 1
+    _deal_out(group, result, room)
+    return result, shares
+
+
+def _deal_out(group: Group, result: Assignment, room: dict[MemberName, int]) -> None:
+    open_ids = [p for p in group.partitions if p.id not in result]
+    orphans = [p.id for p in open_ids if p.id not in group.owners and not p.is_new]
+    surplus = [p.id for p in open_ids if group.owners.get(p.id) in group.takers]
+    left_behind = [p.id for p in open_ids if group.owners.get(p.id) in group.leavers]
+    new = [p.id for p in open_ids if p.id not in group.owners and p.is_new]
+    present = list(group.stayers)
+    absent = [name for name in group.takers if name not in group.weights]
+    _fill(orphans, [*present, *absent], result, room)
+    _fill(surplus, [*absent, *present], result, room)
+    _fill(left_behind, [*absent, *present], result, room)
+    _fill(new, group.takers, result, room)
+
+
+def _fill(
+    ids: Iterable[PartitionId],
+    order: Iterable[MemberName],
+    result: Assignment,
+    room: dict[MemberName, int],
+) -> None:
+    free = [name for name in order for _ in range(room[name])]
+    for id, name in zip(ids, free, strict=False):
+        result[id] = name
+        room[name] -= 1

@@ -1,0 +1,105 @@
+"""A snapshot made ready for planning: sorted, cleaned, and with the takers named.
+
+Rules:
+- Pure. Everything is in one order, so that the order of the snapshot cannot matter.
+- A figure that makes no sense (negative, infinite, not a number) came from a blob that somebody
+  damaged. It is replaced by the ordinary one, since a plan must be possible all the same.
+- Loads become whole numbers, so that their sums are exact whatever the order.
+- Takers are the members between whom everything is shared out in the end: those who are present
+  and stay, and those who are expected and still waited for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median_low
+
+from tidegate.balance.facts import MemberFacts, PartitionFacts, Snapshot
+from tidegate.model import MemberName, PartitionId
+
+LOAD_UNITS = 1_000_000
+_LOAD_MAX = 1e6
+_WEIGHT_MAX = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What is shared out, and between whom."""
+
+    partitions: tuple[PartitionFacts, ...]  # without those that are paused
+    owners: dict[PartitionId, MemberName]  # partitions of living owners only
+    loads: dict[PartitionId, int]
+    takers: dict[MemberName, float]  # their weights, not all zero
+    stayers: tuple[MemberName, ...]  # present and not leaving
+    leavers: tuple[MemberName, ...]  # present and leaving
+    weights: dict[MemberName, float]  # of everybody present, as they say
+    places: dict[MemberName, int]  # of the takers: the order in which they came
+    pins: dict[PartitionId, MemberName]  # to takers only
+    band: float
+    busy_from: int
+
+    @property
+    def is_awaiting(self) -> bool:
+        """Whether somebody is expected who is not there yet."""
+        return len(self.takers) > len(self.stayers)
+
+
+def group_of(snapshot: Snapshot) -> Group:
+    """The snapshot, ready for planning."""
+    members = sorted(snapshot.members, key=lambda member: member.name)
+    stayers = tuple(member.name for member in members if not member.is_leaving)
+    weights = {member.name: _weight(member) for member in members}
+    takers = _takers(snapshot, stayers, weights)
+    unpaused = (partition for partition in snapshot.partitions if not partition.is_paused)
+    partitions = tuple(sorted(unpaused, key=lambda partition: sort_key(partition.id)))
+    return Group(
+        partitions=partitions,
+        owners={p.id: p.owner for p in partitions if p.owner is not None and p.owner in weights},
+        loads={p.id: _units(p.load) for p in partitions},
+        takers=takers,
+        stayers=stayers,
+        leavers=tuple(member.name for member in members if member.is_leaving),
+        weights=weights,
+        places=_places(snapshot, takers),
+        pins={p.id: p.pinned_to for p in partitions if p.pinned_to in takers and p.pinned_to},
+        band=snapshot.band,
+        busy_from=_units(snapshot.busy_from),
+    )
+
+
+def sort_key(id: PartitionId) -> tuple[int, str]:
+    """Orders numbers as numbers, and any other names after them."""
+    return (int(id), id) if id.isascii() and id.isdigit() else (1 << 62, id)
+
+
+def usable(weights: dict[MemberName, float]) -> dict[MemberName, float]:
+    """The weights, or equal ones where nobody has any."""
+    return weights if any(weights.values()) else dict.fromkeys(weights, 1.0)
+
+
+def _takers(
+    snapshot: Snapshot, stayers: Iterable[MemberName], weights: dict[MemberName, float]
+) -> dict[MemberName, float]:
+    takers = {name: weights[name] for name in stayers}
+    if not snapshot.is_grace_over:
+        # An absent member says nothing of its weight: take it for one of the usual kind.
+        usual = median_low([weight for weight in weights.values() if weight > 0] or [1.0])
+        takers |= {name: usual for name in snapshot.expected if name not in weights}
+    return usable(dict(sorted(takers.items())))
+
+
+def _places(snapshot: Snapshot, takers: Iterable[MemberName]) -> dict[MemberName, int]:
+    """The order of `expected`; whoever is not on it came after it was written."""
+    known = {name: place for place, name in enumerate(snapshot.expected)}
+    return {name: known.get(name, len(known)) for name in takers}
+
+
+def _weight(member: MemberFacts) -> float:
+    weight = member.weight
+    return min(weight, _WEIGHT_MAX) if math.isfinite(weight) and weight >= 0 else 1.0
+
+
+def _units(load: float) -> int:
+    return round(min(load, _LOAD_MAX) * LOAD_UNITS) if math.isfinite(load) and load > 0 else 0

@@ -1,0 +1,133 @@
+"""The member blobs and the roster as metadata, and back.
+
+Rules: pure. A member's blob stays below the service's limit of 8 KB: wants that do not fit wait
+for the next announcement. A roster that does not fit is refused whole, because half a roster would
+tell the members something else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tidegate.ledger import packing
+from tidegate.ledger.packing import METADATA_LIMIT, Unfit, Unreadable
+from tidegate.model import LeaseState, MemberName, Position, Presence, Rewind, Roster
+
+
+def name_metadata(name: MemberName) -> dict[str, str]:
+    """A member blob before its member has said anything: its name alone, as it is written."""
+    return {"name": packing.escape(name)}
+
+
+def presence_metadata(presence: Presence) -> dict[str, str]:
+    """What a member says of itself, with as many of its wants as fit, in their order."""
+    metadata = name_metadata(presence.name) | {"weight": repr(float(presence.weight))}
+    if presence.incarnation:
+        metadata["incarnation"] = packing.escape(presence.incarnation)
+    if presence.is_leaving:
+        metadata["leaving"] = "1"
+    if presence.loads:
+        metadata["loads"] = packing.pack_table(
+            (partition, repr(float(load))) for partition, load in presence.loads.items()
+        )
+    wants = [(key, packing.pack_lease_id(lease_id)) for key, lease_id in presence.wants.items()]
+    room = METADATA_LIMIT - packing.size_of(metadata) - len("wants")
+    if room < 0:
+        raise Unfit(
+            f"member '{presence.name}' has loads for {len(presence.loads)} partitions, which do "
+            f"not fit into {METADATA_LIMIT} bytes of metadata. Run more members."
+        )
+    packed = packing.pack_table(wants)
+    while len(packed) > room:
+        wants = wants[: len(wants) * 9 // 10]
+        packed = packing.pack_table(wants)
+    return metadata | ({"wants": packed} if packed else {})
+
+
+def read_presence(key: str, etag: str, lease: LeaseState, metadata: Mapping[str, str]) -> Presence:
+    """A member; `key` is its name in lower case, from the blob's own name."""
+    name = packing.unescape(metadata.get("name", "")) or key
+    if packing.escape(name).lower() != packing.escape(key).lower():
+        raise Unreadable(f"it says that it is of member '{name}', which has another blob")
+    return Presence(
+        name=name,
+        etag=etag,
+        lease=lease,
+        incarnation=packing.unescape(metadata.get("incarnation", "")),
+        weight=packing.read_number(metadata.get("weight", "1"), "weight"),
+        loads=packing.unpack_table(
+            metadata.get("loads", ""), "loads", lambda text: packing.read_number(text, "load")
+        ),
+        wants=packing.unpack_table(metadata.get("wants", ""), "wants", packing.unpack_lease_id),
+        is_leaving=metadata.get("leaving") == "1",
+    )
+
+
+def roster_metadata(roster: Roster) -> dict[str, str]:
+    content = {
+        "generation": roster.generation,
+        "expected": list(roster.expected),
+        "leaving": sorted(roster.leaving),
+        "pins": dict(roster.pins),
+        "paused": sorted(roster.paused),
+        "isPaused": roster.is_paused,
+        "rewinds": [
+            {
+                "id": rewind.id,
+                "partition": rewind.partition,
+                "offset": rewind.position.offset,
+                "sequence": rewind.position.sequence,
+            }
+            for rewind in roster.rewinds
+        ],
+    }
+    metadata = {"roster": packing.squeeze(json.dumps(content, separators=(",", ":")))}
+    size = packing.size_of(metadata)
+    if size > METADATA_LIMIT:
+        raise Unfit(
+            f"the roster takes {size} bytes and a blob's metadata holds {METADATA_LIMIT}. "
+            "Remove pins, or pause the whole group rather than its partitions."
+        )
+    return metadata
+
+
+def read_roster(etag: str, modified_at: float, metadata: Mapping[str, str]) -> Roster:
+    try:
+        content: Any = json.loads(packing.unsqueeze(metadata.get("roster", "")))
+        return Roster(
+            etag=etag,
+            generation=_typed(content.get("generation", 0), int),
+            expected=tuple(_texts(content.get("expected", []))),
+            leaving=frozenset(_texts(content.get("leaving", []))),
+            pins=_pins(content.get("pins", {})),
+            paused=frozenset(_texts(content.get("paused", []))),
+            is_paused=_typed(content.get("isPaused", False), bool),
+            rewinds=tuple(_rewind(rewind) for rewind in content.get("rewinds", [])),
+            written_at=modified_at,
+        )
+    except (AttributeError, KeyError, TypeError, RecursionError, json.JSONDecodeError) as problem:
+        raise Unreadable(f"its roster is not one ({type(problem).__name__})") from None
+
+
+def _rewind(content: Any) -> Rewind:
+    return Rewind(
+        id=_typed(content["id"], str),
+        partition=_typed(content["partition"], str),
+        position=Position(_typed(content["offset"], str), _typed(content["sequence"], int)),
+    )
+
+
+def _pins(content: Any) -> dict[str, str]:
+    return {key: _typed(value, str) for key, value in _typed(content, dict).items()}
+
+
+def _texts(content: Any) -> list[str]:
+    return [_typed(value, str) for value in _typed(content, list)]
+
+
+def _typed(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError
+    return value

@@ -1,0 +1,178 @@
+"""The nouns of a group, frozen: what stands in its ledger, and what members say of themselves.
+
+Rules: pure; no defaults that hide a missing fact; times are seconds, and the name of a field says
+on whose clock where that matters (`server_time` is the storage service's).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+# A listing's place names are strings of the source: a hub partition's number, a feed range.
+PartitionId = str
+MemberName = str
+
+NO_OFFSET = "-1"
+NO_SEQUENCE = -1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Owner:
+    """A member in one of its lives. `ownerid` in the ledger is `name/incarnation`."""
+
+    name: MemberName
+    incarnation: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}/{self.incarnation}" if self.incarnation else self.name
+
+    @classmethod
+    def parse(cls, text: str) -> Owner | None:
+        """The owner that an `ownerid` names; None where it is empty, which means released."""
+        if not text:
+            return None
+        name, _, incarnation = text.rpartition("/")
+        return cls(name, incarnation) if name else cls(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a partition: everything up to and with it has been handled.
+
+    The offset is the source's own text and is never parsed or compared; the sequence number orders
+    positions. -1 in both is the beginning.
+    """
+
+    offset: str = NO_OFFSET
+    sequence: int = NO_SEQUENCE
+
+
+BEGINNING = Position()
+
+
+class LeaseState(StrEnum):
+    """What the storage service says of a blob's lease."""
+
+    AVAILABLE = "available"
+    LEASED = "leased"
+    EXPIRED = "expired"
+    BREAKING = "breaking"
+    BROKEN = "broken"
+
+    @property
+    def is_held(self) -> bool:
+        """Whether somebody may still believe in it."""
+        return self in (LeaseState.LEASED, LeaseState.BREAKING)
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """The ownership blob of a partition."""
+
+    partition: PartitionId
+    etag: str
+    lease: LeaseState
+    owner: Owner | None
+    epoch: int
+    nonce: str
+    modified_at: float  # server time
+    # Written by another processor: it has an owner and none of our keys.
+    is_foreign: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The checkpoint blob of a partition. `state` is there only where it was read whole."""
+
+    partition: PartitionId
+    etag: str
+    position: Position
+    epoch: int
+    nonce: str
+    enqueued_at: float | None = None
+    # The id of the last rewind that was carried out on it.
+    rewound_by: str = ""
+    state: bytes | None = None
+    # The position that the state was written with; None where there is no state.
+    state_position: Position | None = None
+
+    @property
+    def is_state_behind(self) -> bool:
+        """Whether somebody moved the position and left the state: an official processor, a hand."""
+        return self.state is not None and self.state_position != self.position
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """The member blob of a member, and whether it lives."""
+
+    name: MemberName
+    etag: str
+    lease: LeaseState
+    incarnation: str
+    weight: float = 1.0
+    # What each of its partitions costs it: a rounded share of one member's capacity.
+    loads: Mapping[PartitionId, float] = field(default_factory=lambda: MappingProxyType({}))
+    # Fresh lease ids for the partitions that it should be given.
+    wants: Mapping[PartitionId, str] = field(default_factory=lambda: MappingProxyType({}))
+    # It is stopping: it gives everything and takes nothing.
+    is_leaving: bool = False
+
+    @property
+    def is_alive(self) -> bool:
+        return self.lease.is_held
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """A one-shot command: set a checkpoint to a position, and its state to what goes with it."""
+
+    id: str
+    partition: PartitionId
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """What the operator tells the members. Facts, not orders."""
+
+    etag: str = ""
+    generation: int = 0
+    expected: tuple[MemberName, ...] = ()
+    leaving: frozenset[MemberName] = frozenset()
+    pins: Mapping[PartitionId, MemberName] = field(default_factory=lambda: MappingProxyType({}))
+    # Partitions that nobody reads for now.
+    paused: frozenset[PartitionId] = frozenset()
+    # The whole group is paused.
+    is_paused: bool = False
+    rewinds: tuple[Rewind, ...] = ()
+    written_at: float = 0.0  # server time
+
+
+NO_ROSTER = Roster()
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """A blob of the ledger that cannot be read. It stays as it is; the others go on."""
+
+    blob: str
+    problem: str  # what is wrong with it and what to do, in words
+    # The partition of an unreadable ownership or checkpoint.
+    partition: PartitionId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Everything of a group that one call shows."""
+
+    ownerships: Mapping[PartitionId, Ownership]
+    checkpoints: Mapping[PartitionId, Checkpoint]
+    members: Mapping[MemberName, Presence]
+    roster: Roster | None
+    server_time: float
+    # What could not be read, by blob name. An unreadable blob is in none of the fields above.
+    flaws: tuple[Flaw, ...] = ()

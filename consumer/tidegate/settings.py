@@ -1,0 +1,70 @@
+"""Typed settings of a member, with their units in their names.
+
+Rules: made once, at the edge; `checked` refuses what cannot work and says what to write; nothing
+else reads the environment. The defaults are those that docs/reference.md describes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class SettingsError(ValueError):
+    """A setting that cannot work; the message names it and says what to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberSettings:
+    """How a member keeps its leases and looks at the ledger."""
+
+    name: str
+    weight: float = 1.0
+    lease_s: float = 15.0
+    # How often the ledger is listed: while something changes, and when nothing does.
+    fast_tick_s: float = 0.5
+    settled_tick_s: float = 2.0
+    # A living owner that does not give a partition within this is taken from.
+    hand_over_limit_s: float = 60.0
+    # Partitions that nobody has owned yet wait this long for members that start together,
+    newcomer_grace_s: float = 2.0
+    # and this long for members that the roster expects.
+    expected_grace_s: float = 10.0
+    # Partitions that have an owner stay with it for members that the roster expects: so long.
+    absent_limit_s: float = 60.0
+    # A roster that was not written for this long no longer says who is expected or leaving.
+    roster_stale_s: float = 120.0
+    checkpoint_every_s: float = 5.0
+    # A reader that shows no sign of life for this long loses its lease.
+    reader_silence_s: float = 30.0
+    # An unleased partition of another kind of processor has a live owner for this long,
+    foreign_alive_s: float = 180.0
+    # unless this says that they are all gone, or shall be taken from.
+    takes_from_foreign: bool = False
+
+    @property
+    def renew_every_s(self) -> float:
+        return self.lease_s / 3
+
+    @property
+    def slow_s(self) -> float:
+        """Storage that takes longer than this has stalled."""
+        return self.lease_s / 3
+
+    @property
+    def valid_s(self) -> float:
+        """How long after a renewal was sent an owner may act: it stops before the server does."""
+        return self.lease_s - self.lease_s / 15
+
+    def checked(self) -> MemberSettings:
+        """These settings, or SettingsError."""
+        if not self.name or "/" in self.name:
+            raise SettingsError(f"name {self.name!r}: write a name without a slash")
+        if not 15 <= self.lease_s <= 60:
+            raise SettingsError(
+                f"lease_s {self.lease_s:g}: the storage service takes leases of 15 to 60 seconds"
+            )
+        if not 0 < self.fast_tick_s <= self.settled_tick_s:
+            raise SettingsError("fast_tick_s must be above 0 and not above settled_tick_s")
+        if self.weight < 0:
+            raise SettingsError(f"weight {self.weight:g}: write 0 or more")
+        return self

@@ -1,0 +1,226 @@
+"""Snapshots from listings: who is alive, who owns what, what the roster may still say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from tidegate.balance import PartitionFacts, Snapshot, absent_since, plan, snapshot_of
+from tidegate.model import LeaseState, Listing, Owner, Ownership, Presence, Roster
+
+NOW = 10_000.0
+
+
+def ownership(
+    partition: str,
+    owner: str | None,
+    lease: LeaseState = LeaseState.LEASED,
+    *,
+    epoch: int = 3,
+    modified_at: float = NOW - 100,
+    is_foreign: bool = False,
+) -> Ownership:
+    named = Owner(owner, "1") if owner else None
+    return Ownership(partition, "etag", lease, named, epoch, "nonce", modified_at, is_foreign)
+
+
+def presence(
+    name: str,
+    lease: LeaseState = LeaseState.LEASED,
+    *,
+    weight: float = 1.0,
+    loads: Mapping[str, float] | None = None,
+) -> Presence:
+    return Presence(name, "etag", lease, "1", weight, loads or {})
+
+
+def listing(
+    *blobs: Ownership | Presence, roster: Roster | None = None, server_time: float = NOW
+) -> Listing:
+    return Listing(
+        ownerships={blob.partition: blob for blob in blobs if isinstance(blob, Ownership)},
+        checkpoints={},
+        members={blob.name: blob for blob in blobs if isinstance(blob, Presence)},
+        roster=roster,
+        server_time=server_time,
+    )
+
+
+def only(snapshot: Snapshot) -> PartitionFacts:
+    (partition,) = snapshot.partitions
+    return partition
+
+
+def alive(snapshot: Snapshot) -> list[str]:
+    return [member.name for member in snapshot.members]
+
+
+def test_a_member_is_alive_by_its_presence_or_by_any_lease() -> None:
+    seen = listing(
+        presence("present"),
+        presence("gone", LeaseState.EXPIRED),
+        presence("owning", LeaseState.EXPIRED),
+        ownership("0", "owning"),
+        ownership("1", "dead", LeaseState.EXPIRED),
+    )
+    assert alive(snapshot_of(seen, ["0", "1"])) == ["owning", "present"]
+
+
+@pytest.mark.parametrize("lease", LeaseState)
+def test_the_owner_is_named_while_its_lease_is_held(lease: LeaseState) -> None:
+    seen = listing(presence("a"), ownership("0", "a", lease))
+    owner = "a" if lease in (LeaseState.LEASED, LeaseState.BREAKING) else None
+    assert only(snapshot_of(seen, ["0"])).owner == owner
+
+
+def test_weights_are_those_that_members_state() -> None:
+    seen = listing(presence("a", weight=2.5), ownership("0", "b"))
+    assert [m.weight for m in snapshot_of(seen, ["0"]).members] == [2.5, 1.0]
+
+
+# -- the roster
+
+
+ROSTER = Roster(
+    expected=("a", "b", "c"),
+    leaving=frozenset({"b"}),
+    pins={"0": "a"},
+    paused=frozenset({"1"}),
+    written_at=NOW - 30,
+)
+
+
+def test_a_fresh_roster_says_who_is_expected_and_who_is_leaving() -> None:
+    made = snapshot_of(listing(presence("a"), presence("b"), roster=ROSTER), ["0", "1"])
+    assert made.expected == ("a", "c")
+    assert [member.is_leaving for member in made.members] == [False, True]
+
+
+def test_a_stale_roster_voids_who_is_expected_and_leaving_and_nothing_else() -> None:
+    seen = listing(presence("a"), presence("b"), roster=ROSTER, server_time=NOW + 31)
+    made = snapshot_of(seen, ["0", "1"])
+    assert made.expected == ()
+    assert not any(member.is_leaving for member in made.members)
+    assert [p.pinned_to for p in made.partitions] == ["a", None]
+    assert [p.is_paused for p in made.partitions] == [False, True]
+    assert snapshot_of(seen, ["0", "1"], roster_stale_after_s=120).expected == ("a", "c")
+
+
+def test_a_group_that_is_paused_has_all_partitions_paused() -> None:
+    made = snapshot_of(listing(presence("a"), roster=replace(ROSTER, is_paused=True)), ["0", "1"])
+    assert all(partition.is_paused for partition in made.partitions)
+    assert plan(made).assignment == {}
+
+
+def test_each_absence_has_a_grace_time_of_its_own() -> None:
+    roster = replace(ROSTER, leaving=frozenset(), written_at=NOW + 50)
+    since = absent_since({}, listing(presence("a"), roster=roster))
+    assert since == {"b": NOW, "c": NOW}
+    later = listing(presence("a"), presence("b"), roster=roster, server_time=NOW + 20)
+    assert absent_since(since, later) == {"c": NOW}
+    again = listing(presence("a"), roster=roster, server_time=NOW + 40)
+    assert absent_since(absent_since(since, later), again) == {"b": NOW + 40, "c": NOW}
+    assert absent_since(since, replace(again, roster=None)) == {}
+    assert snapshot_of(again, ["0"], given_up={"c"}).expected == ("a", "b")
+
+
+# -- new partitions and orphans
+
+
+def test_a_partition_that_nobody_ever_owned_is_new() -> None:
+    made = snapshot_of(
+        listing(presence("a"), ownership("1", None, LeaseState.AVAILABLE, epoch=0)), ["0", "1"]
+    )
+    assert [partition.is_new for partition in made.partitions] == [True, True]
+
+
+def test_the_partition_of_a_dead_owner_is_an_orphan() -> None:
+    seen = listing(presence("a"), ownership("0", "dead", LeaseState.EXPIRED))
+    assert not only(snapshot_of(seen, ["0"])).is_new
+
+
+def test_a_partition_given_up_while_the_group_runs_is_an_orphan() -> None:
+    seen = listing(
+        ownership("0", None, LeaseState.AVAILABLE, modified_at=NOW - 5),
+        ownership("1", "a", modified_at=NOW - 100),
+    )
+    assert [p.is_new for p in snapshot_of(seen, ["0", "1"]).partitions] == [False, False]
+
+
+def test_when_the_whole_group_starts_again_partitions_wait_for_the_expected() -> None:
+    given_up = [
+        ownership(str(n), None, LeaseState.AVAILABLE, modified_at=NOW - 500) for n in range(8)
+    ]
+    roster = Roster(expected=("a", "b"), written_at=NOW)
+    first = snapshot_of(
+        listing(presence("a"), *given_up, roster=roster), [str(n) for n in range(8)]
+    )
+    assert len(plan(first).assignment) == 4
+    begun = [ownership(str(n), "a", modified_at=NOW - 1) for n in range(4)]
+    second = snapshot_of(
+        listing(presence("a"), *given_up[4:], *begun, roster=roster), [str(n) for n in range(8)]
+    )
+    assert plan(second).moves == ()
+    assert len(plan(second).awaited) == 4
+
+
+# -- loads
+
+
+def test_the_load_is_what_the_owner_states() -> None:
+    seen = listing(
+        presence("a", loads={"0": 0.4}), presence("b", loads={"0": 0.9}), ownership("0", "a")
+    )
+    assert only(snapshot_of(seen, ["0"])).load == 0.4
+
+
+def test_a_dead_owners_figure_counts_until_there_is_another() -> None:
+    seen = listing(
+        presence("a", LeaseState.EXPIRED, loads={"0": 0.4}),
+        presence("b"),
+        ownership("0", "a", LeaseState.EXPIRED),
+    )
+    assert only(snapshot_of(seen, ["0"])).load == 0.4
+
+
+def test_what_the_former_owner_still_states_counts_until_the_new_one_has_measured() -> None:
+    seen = listing(presence("a", loads={"0": 0.4}), presence("b"), ownership("0", "b"))
+    assert only(snapshot_of(seen, ["0"])).load == 0.4
+
+
+# -- other processors
+
+
+def foreign(age: float) -> Listing:
+    return listing(
+        presence("a"),
+        presence("b"),
+        ownership(
+            "0", "official", LeaseState.AVAILABLE, epoch=0, modified_at=NOW - age, is_foreign=True
+        ),
+    )
+
+
+def test_a_partition_of_another_processor_that_lives_is_left_alone() -> None:
+    made = snapshot_of(foreign(age=30), ["0", "1"])
+    assert [partition.id for partition in made.partitions] == ["1"]
+    assert alive(made) == ["a", "b"]
+
+
+def test_a_partition_of_another_processor_that_is_dead_is_an_orphan() -> None:
+    partition = only(snapshot_of(foreign(age=180), ["0"]))
+    assert (partition.owner, partition.is_new) == (None, False)
+
+
+def test_the_explicit_switch_takes_partitions_from_another_processor_that_lives() -> None:
+    partition = only(snapshot_of(foreign(age=30), ["0"], takes_from_foreign=True))
+    assert (partition.owner, partition.is_new) == (None, False)
+
+
+def test_a_foreign_partition_that_one_of_ours_has_just_leased_has_no_owner_yet() -> None:
+    seen = listing(ownership("0", "official", LeaseState.LEASED, epoch=0, is_foreign=True))
+    made = snapshot_of(seen, ["0"])
+    assert alive(made) == []
+    assert only(made).owner is None

@@ -1,0 +1,151 @@
+"""Rollouts: old members leave one by one while new ones come, and partitions move but once.
+
+A rollout is told as a list of steps: who is present, who is leaving and who is expected. After each
+step the plan is carried out, move by move in any order, until nothing moves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+
+from tidegate.balance import Snapshot, plan
+from unit.balance.groups import (
+    after,
+    carried_out,
+    counts_of,
+    members,
+    names,
+    owners_of,
+    unowned,
+    with_members,
+)
+from unit.balance.reference import fewest_moves
+
+SIZES = range(2, 17)
+
+
+@dataclass
+class Rollout:
+    """A group in the middle of a rollout, and how often each partition has moved."""
+
+    group: Snapshot
+    dice: Random
+    moved: Counter[str] = field(default_factory=Counter)
+    fewest: int = 0  # the sum of the minimum of each step
+
+    def step(
+        self, present: Sequence[str], leaving: Sequence[str] = (), expected: Sequence[str] = ()
+    ) -> None:
+        self.group = with_members(self.group, members(present, leaving), expected)
+        self.fewest += fewest_moves(self.group)
+        while moves := plan(self.group).moves:
+            move = self.dice.choice(moves)
+            assert move.source is not None, f"{move.partition} was idle: {move.reason}"
+            self.moved[move.partition] += 1
+            self.group = after(self.group, [move])
+
+    def owned(self, name: str) -> int:
+        return counts_of(self.group)[name]
+
+
+def begin(size: int, partitions: int, seed: int) -> tuple[Rollout, list[str], list[str]]:
+    """The rollout, the old members in the order in which they go, the new ones as they come."""
+    dice = Random(seed)
+    old = list(names(size, "old"))
+    group = Snapshot(members(old), unowned(partitions))
+    rollout = Rollout(carried_out(group, plan(group)), dice)
+    # Names of pods are random: the new may sort before the old or after.
+    new = [f"{dice.choice('az')}new{number:02}" for number in range(size)]
+    return rollout, dice.sample(old, size), dice.sample(new, size)
+
+
+def assert_over(rollout: Rollout, new: Sequence[str], partitions: int) -> None:
+    counts = counts_of(rollout.group)
+    assert set(counts) <= set(new)
+    assert max(counts.values()) - min(counts[name] for name in new) <= 1
+    assert set(owners_of(rollout.group)) == {str(number) for number in range(partitions)}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("partitions", [32, 45])
+def test_each_partition_moves_once_when_one_is_marked_as_one_comes(
+    size: int, partitions: int
+) -> None:
+    rollout, old, new = begin(size, partitions, seed=size)
+    for done in range(1, size + 1):
+        present = [*old[done - 1 :], *new[:done]]
+        rollout.step(present, leaving=[old[done - 1]], expected=[*old[done:], *new[:done]])
+        assert rollout.owned(old[done - 1]) == 0
+        rollout.step(present[1:])
+    assert_over(rollout, new, partitions)
+    assert rollout.moved == {str(number): 1 for number in range(partitions)}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("partitions", [32, 45])
+def test_each_partition_moves_once_when_the_old_is_marked_before_the_new_is_there(
+    size: int, partitions: int
+) -> None:
+    rollout, old, new = begin(size, partitions, seed=size)
+    for done in range(1, size + 1):
+        expected = [*old[done:], *new[:done]]
+        going = old[done - 1]
+        before = rollout.owned(going)
+        rollout.step([*old[done - 1 :], *new[: done - 1]], [going], expected)
+        assert rollout.owned(going) == before, "it waits for the one that replaces it"
+        rollout.step([*old[done - 1 :], *new[:done]], [going], expected)
+        assert rollout.owned(going) == 0
+        rollout.step([*old[done:], *new[:done]], [], expected)
+    assert_over(rollout, new, partitions)
+    assert rollout.moved == {str(number): 1 for number in range(partitions)}
+
+
+@pytest.mark.parametrize("size", range(4, 17, 4))
+@pytest.mark.parametrize("partitions", [32, 45])
+def test_each_partition_moves_once_in_a_surge_of_a_quarter(size: int, partitions: int) -> None:
+    rollout, old, new = begin(size, partitions, seed=size)
+    surge = size // 4
+    for done in range(surge, size + 1, surge):
+        going = old[done - surge : done]
+        present = [*old[done - surge :], *new[:done]]
+        rollout.dice.shuffle(present)
+        rollout.step(present, going, [*old[done:], *new[:done]])
+        rollout.step([name for name in present if name not in going])
+    assert_over(rollout, new, partitions)
+    assert rollout.moved == {str(number): 1 for number in range(partitions)}
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8, 12, 16])
+@pytest.mark.parametrize("partitions", [16, 32])
+def test_a_new_member_that_comes_before_the_old_is_marked_costs_the_minimum_of_each_step(
+    size: int, partitions: int
+) -> None:
+    # It counts as one more member from the moment it is there, so a part of what the old one then
+    # gives away goes to old members and moves again later. No plan knows which old one will go.
+    rollout, old, new = begin(size, partitions, seed=size)
+    for done in range(1, size + 1):
+        present = [*old[done - 1 :], *new[:done]]
+        rollout.step(present)
+        rollout.step(present, leaving=[old[done - 1]])
+        rollout.step(present[1:])
+    assert_over(rollout, new, partitions)
+    assert rollout.moved.total() == rollout.fewest
+    assert rollout.moved.total() <= 2 * partitions
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_each_partition_moves_once_when_all_are_marked_before_the_first_new_one_comes(
+    size: int,
+) -> None:
+    rollout, old, new = begin(size, 32, seed=size)
+    for done in range(size + 1):
+        rollout.step([*old, *new[:done]], old, new)
+        assert done == size or sum(rollout.owned(name) for name in old) > 0
+    rollout.step(new, [], new)
+    assert_over(rollout, new, 32)
+    assert rollout.moved == {str(number): 1 for number in range(32)}
