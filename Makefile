@@ -4,6 +4,8 @@
 PYTHON ?= python3
 VENV := .venv/bin
 UNIT_TESTS := tests/unit
+# What `make test` runs; a part of it: make test TESTS=tests/contract/hub
+TESTS ?= tests/unit tests/simulation tests/contract tests/packaging
 # More arguments for pytest: make test ARGS='-k checkpoint -x'
 ARGS ?=
 # Inputs for each fuzzed parser.
@@ -13,7 +15,7 @@ export PATH := $(CURDIR)/.tools/bin:$(PATH)
 export QUICK UPGRADE DEMO_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint fuzz lock clean
+.PHONY: help demo test test-java check lint fuzz lock clean
 .SUFFIXES:
 
 help: ## say what each target does
@@ -27,7 +29,11 @@ demo: ## run the hub with sensors sending and a reader printing, until Ctrl-C
 test: ## lint, then every test that wants no root and no Docker (10 minutes at most)
 	@$(PYTHON) scripts/prepare.py dev azurite js
 	@$(MAKE) --no-print-directory lint
-	$(VENV)/python -m pytest -n auto --dist loadfile --durations 10 $(ARGS)
+	$(VENV)/python -m pytest -n auto --dist loadfile --durations 10 $(TESTS) $(ARGS)
+
+test-java: ## the hub's contract by the official Java SDK: wants Java 17 and Maven
+	@$(PYTHON) scripts/prepare.py dev java
+	$(VENV)/python -m pytest tests/java $(ARGS)
 
 check: ## lint and the unit tests: under a minute once set up
 	@$(PYTHON) scripts/prepare.py dev

@@ -20,6 +20,9 @@ MAX_BATCH_BYTES = 1_000_000
 _IN_FLIGHT = 8
 _WIDE_OPEN = 0x7FFFFFFF
 _U32 = struct.Struct(">I").unpack_from
+_HEADER_BYTES = 8  # of a frame, and all that a protocol header is
+_PROTOCOL = int.from_bytes(b"AMQP")
+_TRANSFER_CODE = 0x14
 
 
 def plain_batch(size: int, limit: int = MAX_BATCH_BYTES) -> tuple[bytes, int]:
@@ -28,6 +31,20 @@ def plain_batch(size: int, limit: int = MAX_BATCH_BYTES) -> tuple[bytes, int]:
     item = b"\x00\x53\x75" + encode_binary(inner)
     count = max(1, limit // len(item))
     return item * count, count
+
+
+def count_transfers(data: bytes) -> tuple[int, int]:
+    """How many transfers begin in the whole frames of these bytes, and where those frames end."""
+    at, size, transfers = 0, len(data), 0
+    while at + _HEADER_BYTES <= size:
+        length = _U32(data, at)[0]
+        end = at + (_HEADER_BYTES if length == _PROTOCOL else length)
+        if end > size:
+            break
+        if end > at + 10 and data[at + 10] == _TRANSFER_CODE:
+            transfers += 1
+        at = end
+    return transfers, at
 
 
 class _Client(asyncio.Protocol):
@@ -96,7 +113,10 @@ class BatchSender(_Client):
 
 
 class FrameCounter(_Client):
-    """Receives from partitions over one connection until so many events have come."""
+    """Receives from partitions over one connection until so many events have come.
+
+    The connection is given whole frames alone, so it holds nothing back when counting begins.
+    """
 
     def __init__(self, hub: str, partitions: int, events: int) -> None:
         super().__init__()
@@ -120,21 +140,14 @@ class FrameCounter(_Client):
                 self._is_counting = True
 
     def data_received(self, data: bytes) -> None:
-        if not self._is_counting:
-            super().data_received(data)
-            return
         data = self._rest + data if self._rest else data
-        at, size, left = 0, len(data), self._left
-        while at + 12 <= size:
-            end = at + _U32(data, at)[0]
-            if end > size:
-                break
-            if data[at + 10] == 0x14:
-                left -= 1
-            at = end
-        self._left = left
-        self._rest = data[at:]
-        if left <= 0 and not self.done.done():
+        transfers, end = count_transfers(data)
+        self._rest = data[end:]
+        if not self._is_counting:
+            super().data_received(data[:end])
+            return
+        self._left -= transfers
+        if self._left <= 0 and not self.done.done():
             self.done.set_result(None)
 
 

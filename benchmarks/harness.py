@@ -5,10 +5,10 @@ that a run could not have is null with its reason, never one from an older run. 
 a run under 45 s. Benchmarks are programs of their own and never run inside a test.
 
     bench = Bench("hub")
-    bench.line("start", "s", ours=0.2, target=0.3)
-    bench.line("serve an event", "us of CPU", ours=1.1, peer=34.0, target=1.5)
-    bench.line("ingest", "events/s", ours=250e3, target=200e3, better="more")
-    bench.line("10 million events", "MB resident", reason="takes minutes: run without QUICK=1")
+    bench.add(make_line("start", "s", ours=0.2, target=0.3))
+    bench.add(make_line("serve an event", "us of CPU", ours=1.1, peer=34.0, target=1.5))
+    bench.add(make_line("ingest", "events/s", ours=250e3, target=200e3, better="more"))
+    bench.add(make_line("10 million events", "MB", reason="takes minutes: run without QUICK=1"))
     bench.finish()
 """
 
@@ -114,25 +114,11 @@ class Bench:
         mode = "quick run" if self.quick else "full run"
         print(f"bench-{name}: {mode}, {os.cpu_count()} cores, Python {platform.python_version()}")
 
-    def line(
-        self,
-        what: str,
-        unit: str,
-        *,
-        ours: float | None = None,
-        peer: float | None = None,
-        target: float | None = None,
-        better: Better = "less",
-        reason: str | None = None,
-    ) -> Line:
+    def add(self, line: Line) -> None:
         """Add a figure; it is printed at once, so that a long run shows where it is."""
-        line = make_line(
-            what, unit, ours=ours, peer=peer, target=target, better=better, reason=reason
-        )
         self.lines.append(line)
-        print(f"  {what}: {_cell(ours)} {unit}" + (f", peer {_cell(peer)}" if peer else ""),
-              flush=True)  # fmt: skip
-        return line
+        beside = "" if line.peer is None else f", peer {_cell(line.peer)}"
+        print(f"  {line.what}: {_cell(line.ours)} {line.unit}{beside}", flush=True)
 
     def finish(self) -> None:
         """Print the table and the targets that were missed, and write the results file."""

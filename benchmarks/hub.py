@@ -1,164 +1,178 @@
 """tidegate-hub: start, memory, ingest and serving, beside what the official SDK costs its process.
 
-There is no other stand-in to put beside it, so the peer of an event served is the SDK that receives
-it: the hub shall never be what a test waits for.
+Rules: PARTS lists every figure once, for quick and full runs alike; what a quick run leaves out is
+there with its reason. No other stand-in exists to put beside the hub, so the peer of an event
+served is the SDK that receives it: the hub shall never be what a test waits for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from amqp_load import count_events, plain_batch, send_batches
-from harness import Bench, cpu_seconds, resident_mb, resident_peak_mb, timed
+from harness import Bench, Better, cpu_seconds, make_line, resident_mb, resident_peak_mb
+from hub_server import PARTITIONS, sdk_costs, server
 
-HERE = Path(__file__).resolve().parent
-PARTITIONS = 16
 BODY_BYTES = 200
-READY_LIMIT_S = 30.0
+STORED = 10_000_000
 
 
-class Server:
-    """A hub server in a process of its own."""
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What a line of the table says before anything is measured."""
 
-    def __init__(self, *arguments: str) -> None:
-        self.port = _free_port()
-        begun = time.perf_counter()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tidegate_hub", "serve", "--port", str(self.port),
-             "--hub", f"load:{PARTITIONS}", *arguments],
-            stdout=subprocess.DEVNULL,
-        )  # fmt: skip
-        self.pid = self._process.pid
-        self._wait_until_it_answers()
-        self.start_s = time.perf_counter() - begun
-
-    def _wait_until_it_answers(self) -> None:
-        deadline = time.monotonic() + READY_LIMIT_S
-        while time.monotonic() < deadline:
-            with contextlib.suppress(ConnectionRefusedError):
-                socket.create_connection(("127.0.0.1", self.port)).close()
-                return
-            if self._process.poll() is not None:
-                raise ChildProcessError(f"the hub ended with {self._process.returncode}")
-        raise TimeoutError(f"the hub did not answer within {READY_LIMIT_S:.0f} s")
-
-    def stop(self) -> None:
-        self._process.terminate()
-        self._process.wait(READY_LIMIT_S)
+    what: str
+    unit: str
+    target: float | None = None
+    better: Better = "less"
 
 
-@contextlib.contextmanager
-def server(*arguments: str) -> Iterator[Server]:
-    running = Server(*arguments)
-    try:
-        yield running
-    finally:
-        running.stop()
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A figure of ours, and the peer's where it has one."""
+
+    ours: float
+    peer: float | None = None
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Figures that are measured together, in this order; `measure` is told if the run is quick."""
+
+    figures: tuple[Figure, ...]
+    measure: Callable[[bool], Sequence[Measured]]
+    not_when_quick: str = ""
 
 
-def bench_start(bench: Bench) -> None:
+def measure_start(quick: bool) -> Sequence[Measured]:
     starts, memory = [], 0.0
-    for _ in range(5 if bench.quick else 20):
+    for _ in range(5 if quick else 20):
         with server() as hub:
             starts.append(hub.start_s)
             memory = resident_mb(hub.pid)
     starts.sort()
-    bench.line("start to first connection, median", "s", ours=starts[len(starts) // 2], target=0.3)
-    bench.line("resident when empty", "MB", ours=memory, target=40)
+    return [Measured(starts[len(starts) // 2]), Measured(starts[0]), Measured(memory)]
 
 
-def bench_events(bench: Bench, name: str, *arguments: str) -> None:
+def load_figures(name: str) -> tuple[Figure, ...]:
+    return (
+        Figure(f"ingest, 200 B{name}", "events/s", target=200_000, better="more"),
+        Figure(f"ingest, 200 B{name}", "us CPU/event"),
+        Figure(f"serve, 200 B{name}", "events/s", better="more"),
+        Figure(f"serve, 200 B{name}", "us CPU/event", target=1.5),
+    )
+
+
+def measure_load(quick: bool, *arguments: str, peer: dict[str, float]) -> Sequence[Measured]:
     """Ingest by hand-built batches, then serving of what was ingested."""
-    sdk = _sdk_costs(bench) if not arguments else {}
     batch, count = plain_batch(BODY_BYTES)
-    times = (1_000_000 if bench.quick else 4_000_000) // count
+    times = (1_000_000 if quick else 4_000_000) // count
     events = times * count
     with server(*arguments) as hub:
         asyncio.run(send_batches(hub.port, "load", batch, 2 * PARTITIONS))
         used, begun = cpu_seconds(hub.pid), time.perf_counter()
         asyncio.run(send_batches(hub.port, "load", batch, times))
-        wall, used = time.perf_counter() - begun, cpu_seconds(hub.pid) - used
-        bench.line(
-            f"ingest, 200 B{name}", "events/s", ours=events / wall, better="more",
-            peer=sdk.get("send_rate"), target=200_000,
-        )  # fmt: skip
-        bench.line(
-            f"ingest, 200 B{name}", "us CPU/event", ours=used / events * 1e6,
-            peer=sdk.get("send_us"),
-        )  # fmt: skip
+        ingest_s, ingest_cpu_s = time.perf_counter() - begun, cpu_seconds(hub.pid) - used
         used, begun = cpu_seconds(hub.pid), time.perf_counter()
         asyncio.run(count_events(hub.port, "load", PARTITIONS, events))
-        wall, used = time.perf_counter() - begun, cpu_seconds(hub.pid) - used
-        bench.line(f"serve, 200 B{name}", "events/s", ours=events / wall, better="more")
-        bench.line(
-            f"serve, 200 B{name}", "us CPU/event", ours=used / events * 1e6,
-            peer=sdk.get("receive_us"), target=1.5,
-        )  # fmt: skip
+        serve_s, serve_cpu_s = time.perf_counter() - begun, cpu_seconds(hub.pid) - used
+    return [
+        Measured(events / ingest_s, peer.get("send_rate")),
+        Measured(ingest_cpu_s / events * 1e6, peer.get("send_us")),
+        Measured(events / serve_s, peer.get("receive_rate")),
+        Measured(serve_cpu_s / events * 1e6, peer.get("receive_us")),
+    ]
 
 
-def _sdk_costs(bench: Bench) -> dict[str, float]:
-    """What the official SDK spends on sending and receiving, in a process of its own."""
-    events = 20_000 if bench.quick else 200_000
-    with server() as hub:
-        ran = timed(
-            [sys.executable, str(HERE / "sdk_costs.py"), str(hub.port), str(events)],
-            timeout_s=300,
-        )
-    return {
-        name: float(value)
-        for name, value in (row.split() for row in ran.output.splitlines() if row)
-    }
+def measure_load_in_memory(quick: bool) -> Sequence[Measured]:
+    return measure_load(quick, peer=sdk_costs(20_000 if quick else 200_000))
 
 
-def bench_stored(bench: Bench) -> None:
-    """Ten million events on disk."""
-    if bench.quick:
-        bench.line(
-            "10 million stored events", "MB resident",
-            reason="takes about a minute and 4 GB of disk: run without QUICK=1",
-        )  # fmt: skip
-        return
+def measure_load_on_disk(quick: bool, *arguments: str) -> Sequence[Measured]:
+    with data_directory() as directory:
+        return measure_load(quick, "--data", directory, *arguments, peer={})
+
+
+def measure_load_with_fsync(quick: bool) -> Sequence[Measured]:
+    return measure_load_on_disk(quick, "--fsync", "always")
+
+
+def measure_stored(_quick: bool) -> Sequence[Measured]:
+    """Ten million events on disk, read, and found again by the next start."""
     batch, count = plain_batch(BODY_BYTES)
-    times = -(-10_000_000 // count)
-    with tempfile.TemporaryDirectory(prefix="bench-hub-") as directory:
+    times = -(-STORED // count)
+    with data_directory() as directory:
         with server("--data", directory) as hub:
             asyncio.run(send_batches(hub.port, "load", batch, times))
             asyncio.run(count_events(hub.port, "load", PARTITIONS, times * count))
-            bench.line(
-                "10 million stored and read, peak", "MB resident",
-                ours=resident_peak_mb(hub.pid), target=300,
-            )  # fmt: skip
+            peak = resident_peak_mb(hub.pid)
         with server("--data", directory) as hub:
-            bench.line("start with 10 million stored", "s", ours=hub.start_s)
-            bench.line("resident after that start", "MB", ours=resident_mb(hub.pid))
+            return [Measured(peak), Measured(hub.start_s), Measured(resident_mb(hub.pid))]
+
+
+@contextlib.contextmanager
+def data_directory() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="bench-hub-") as directory:
+        yield directory
+
+
+PARTS = (
+    Part(
+        (
+            Figure("start to first connection, median", "s", target=0.3),
+            Figure("start to first connection, best", "s"),
+            Figure("resident when empty", "MB", target=40),
+        ),
+        measure_start,
+    ),
+    Part(load_figures(""), measure_load_in_memory),
+    Part(load_figures(", --data"), measure_load_on_disk),
+    Part(
+        load_figures(", --fsync always"),
+        measure_load_with_fsync,
+        not_when_quick="takes about a minute where the disk is slow: run without QUICK=1",
+    ),
+    Part(
+        (
+            Figure("10 million stored and read, peak", "MB resident", target=300),
+            Figure("start with 10 million stored", "s"),
+            Figure("resident after that start", "MB"),
+        ),
+        measure_stored,
+        not_when_quick="takes about a minute and 4 GB of disk: run without QUICK=1",
+    ),
+)
+
+
+def measure_all(bench: Bench, parts: Sequence[Part]) -> None:
+    """Add every figure of every part, measured or with the reason why it was not."""
+    for part in parts:
+        if bench.quick and part.not_when_quick:
+            for figure in part.figures:
+                bench.add(
+                    make_line(
+                        figure.what, figure.unit, target=figure.target, better=figure.better,
+                        reason=part.not_when_quick,
+                    )
+                )  # fmt: skip
+            continue
+        for figure, measured in zip(part.figures, part.measure(bench.quick), strict=True):
+            bench.add(
+                make_line(
+                    figure.what, figure.unit, target=figure.target, better=figure.better,
+                    ours=measured.ours, peer=measured.peer,
+                )
+            )  # fmt: skip
 
 
 def main() -> None:
     bench = Bench("hub")
-    bench_start(bench)
-    bench_events(bench, "")
-    with tempfile.TemporaryDirectory(prefix="bench-hub-") as directory:
-        bench_events(bench, ", --data", "--data", directory)
-    if not bench.quick:
-        with tempfile.TemporaryDirectory(prefix="bench-hub-") as directory:
-            bench_events(
-                bench, ", --fsync always", "--data", directory, "--fsync", "always"
-            )
-    bench_stored(bench)
+    measure_all(bench, PARTS)
     bench.finish()
 
 

@@ -44,17 +44,19 @@ def receive(text: str, events: int) -> None:
     consumer = EventHubConsumerClient.from_connection_string(
         text, consumer_group="$Default", eventhub_name="load"
     )
-    state = {"got": 0, "used": 0.0, "first": 0}
+    state = {"got": 0, "used": 0.0, "begun": 0.0, "first": 0}
     finished = threading.Event()
 
     def on_batch(_context: object, batch: list[EventData]) -> None:
         if not state["got"]:
-            state["used"], state["first"] = time.process_time(), len(batch)
+            state["used"], state["begun"] = time.process_time(), time.perf_counter()
+            state["first"] = len(batch)
         state["got"] += len(batch)
         for event in batch:
             event.body_as_str()
         if state["got"] >= events and not finished.is_set():
             state["used"] = time.process_time() - state["used"]
+            state["begun"] = time.perf_counter() - state["begun"]
             finished.set()
 
     reader = threading.Thread(
@@ -69,6 +71,7 @@ def receive(text: str, events: int) -> None:
     reader.start()
     finished.wait()
     print("receive_us", state["used"] / (state["got"] - state["first"]) * 1e6)
+    print("receive_rate", (state["got"] - state["first"]) / state["begun"])
     consumer.close()
     reader.join()
 

@@ -2,7 +2,7 @@
 
 What is already complete is left as it is, so every make target calls this first. Words that are
 layers of the Python environment (lock files in `requirements/`) come from there; `azurite` and
-`js` come from npm.
+`js` come from npm, `java` from Maven.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ if sys.version_info < (3, 11):  # noqa: UP036  this file alone is read by whatev
         + ". Name a newer one: make PYTHON=python3.11 ..."
     )
 
+from java_env import build_java, require_java
 from node_env import ensure_node, npm_install
 from python_env import ensure_layers
 from steps import exit_code_of, one_at_a_time
@@ -24,19 +25,25 @@ from steps import exit_code_of, one_at_a_time
 ROOT = Path(__file__).resolve().parents[1]
 AZURITE = ROOT / "tests" / "tools" / "azurite"
 JAVASCRIPT_SDK = ROOT / "tests" / "contract" / "hub" / "js"
+JAVA_SDK = ROOT / "tests" / "java"
 NPM_WORDS = ("azurite", "js")
+OTHER_WORDS = (*NPM_WORDS, "java")
 
 
 def prepare(words: list[str]) -> None:
     """Make everything that the words name ready, in the order in which it needs each other."""
+    if "java" in words:
+        require_java()  # before anything is fetched for a target that cannot run
     with one_at_a_time(ROOT / ".tools" / "lock"):
-        ensure_layers(ROOT, [word for word in words if word not in NPM_WORDS])
+        ensure_layers(ROOT, [word for word in words if word not in OTHER_WORDS])
         if "azurite" in words:
             npm_install(ROOT, AZURITE, ROOT / ".tools" / "azurite")
         if "js" in words:
             npm_install(ROOT, JAVASCRIPT_SDK, ROOT / ".tools" / "contract-js")
         if any(word in words for word in NPM_WORDS):
             ensure_node(ROOT)
+        if "java" in words:
+            build_java(ROOT, JAVA_SDK)
 
 
 if __name__ == "__main__":

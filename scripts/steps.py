@@ -102,7 +102,7 @@ def remedy_for(output: str) -> str:
             "The disk is full. Free some space, then run the same command again.",
         ),
         (
-            ("do not match the hashes", "eintegrity"),
+            ("do not match the hashes", "eintegrity", "checksum validation failed"),
             "A package differs from what the lock file names: it was damaged on the way, or the "
             "lock is out of date. Run the same command again; if it stays so, run `make lock`.",
         ),
@@ -114,9 +114,10 @@ def remedy_for(output: str) -> str:
         (
             ("connectionerror", "connection refused", "connection reset", "timed out",
              "temporary failure", "code enotfound", "code eai_again", "code econn",
-             "code etimedout", "could not resolve"),
-            "The package registry could not be reached. See the network and the settings of pip "
-            "and npm (`pip config list`, `npm config list`), then run the same command again.",
+             "code etimedout", "could not resolve", "could not transfer"),
+            "The package registry could not be reached. See the network and the settings of pip, "
+            "npm and Maven (`pip config list`, `npm config list`, settings.xml), then run the same "
+            "command again.",
         ),
         (
             ("permission denied", "eacces"),

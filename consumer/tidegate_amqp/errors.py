@@ -59,11 +59,5 @@ class WindowViolationError(AmqpError):
     condition = "amqp:session:window-violation"
 
 
-class TransferLimitError(AmqpError):
-    """More deliveries than the link had credit for."""
-
-    condition = "amqp:link:transfer-limit-exceeded"
-
-
 class MisuseError(Exception):
     """This side called something that the state of the connection does not allow."""

@@ -114,8 +114,6 @@ class Close(NamedTuple):
     error: Any = None
 
 
-Performative = Open | Begin | Attach | Flow | Transfer | Disposition | Detach | End | Close
-
 # A kind with a question mark may be null although the tuple has no default for it.
 _CAPABILITIES = ("symbols", "symbols")
 _UINTS = ("uint", "uint", "uint")

@@ -35,14 +35,14 @@ class ReceiverLink(Link):
         self._size = 0
         self._head: tuple[int, int, bool] | None = None
 
-    def grant(self, credit: int, *, drain: bool = False) -> None:
-        """Lets the peer send `credit` deliveries from now on."""
+    def grant(self, credit: int, *, drain: bool = False, available: int | None = None) -> None:
+        """Lets the peer send `credit` deliveries from now on. `available` is only passed on."""
         if self.is_gone:
             return
         self.expect(LinkState.ATTACHED)
         self.credit = credit
         self.expected = max(self.expected, credit)
-        self.session.send_flow(**self.flow_fields(), drain=drain)
+        self.session.send_flow(**self.flow_fields(), drain=drain, available=available)
 
     def on_flow(self, flow: Flow) -> None:
         """A sender that drained has moved its count on by the credit it did not use."""

@@ -7,18 +7,16 @@ service, `Reported` words from its users, and `Ours` are our own.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Final
 
 from tidegate_hub.conditions import (
     ARGUMENT_ERROR,
     AUTH_FAILED,
     CONNECTION_FORCED,
     DETACH_FORCED,
+    RESOURCE_LIMIT_EXCEEDED,
     UNAUTHORIZED_ACCESS,
     HubError,
 )
-
-IDLE_LIMIT_MS: Final = 240_000
 
 # Answers of $cbs
 
@@ -87,15 +85,15 @@ def _claim_words(claim: str, resource: str) -> str:
     )
 
 
-# Closed by the hub
+# Closed by the hub. What an idle connection is told is in `tidegate_amqp.settings`.
 
 
-def idle_connection(container: str) -> HubError:
-    """Closes a connection that has had no link for too long. Recorded."""
+def too_many_answers(limit: int) -> HubError:
+    """Ours: detaches a link whose client asks and asks, and takes no answers."""
     return HubError(
-        CONNECTION_FORCED,
-        f"The connection was inactive for more than the allowed {IDLE_LIMIT_MS} milliseconds "
-        f"and is closed by container '{container}'.",
+        RESOURCE_LIMIT_EXCEEDED,
+        f"{limit} answers wait for credit on this link, and no more are kept. Give the link "
+        "credit, then attach it again.",
     )
 
 

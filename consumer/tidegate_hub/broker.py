@@ -56,8 +56,8 @@ class Broker:
     placement: KeyPlacement = field(default_factory=KeyPlacement)
     # Called with what to do once everything published so far is on disk.
     when_durable: Callable[[Callable[[StorageError | None], None]], None] | None = None
-    # What is kept of a hub that does not say it itself; where it is set, also of those that the
-    # store remembers.
+    # What is kept of a hub that does not say it itself; what is set of it goes also for those that
+    # the store remembers.
     retention: Retention = KEEP_FOR_EVER
     # Called with an error that people running the hub should see.
     report: Callable[[str], None] = print
@@ -67,58 +67,51 @@ class Broker:
         """Makes the hubs that the store remembers."""
         for stored in self.store.load_hubs():
             hub = Hub(stored.name, stored.groups, stored.created_ms)
-            hub.retention = stored.retention
-            self._add_partitions(hub, stored.partitions)
+            self._change(hub, stored.partitions, {}, stored.retention.changed_by(self.retention))
             self.hubs.add(hub)
-            if self.retention != KEEP_FOR_EVER:
-                hub.retention = self.retention
-                self._save(hub)
 
     def add_hub(self, spec: HubSpec) -> Hub:
         """Makes a hub, or gives the one that exists with what the spec adds to it.
 
-        A hub that cannot be saved, because the disk is full, is not there.
+        Where it cannot be saved, because the disk is full, nothing of it is there. Where there
+        are partitions more, links of the hub are told to attach again.
         """
         is_new = spec.name not in self.hubs
         hub = Hub(spec.name, (), self.clock_ms()) if is_new else self.hubs.get(spec.name)
-        for group in spec.groups:
-            hub.groups.setdefault(group.lower(), group)
-        hub.retention = self._retention(spec)
-        self._add_partitions(hub, spec.partitions)
-        self._save(hub)
+        hours = spec.retention_hours
+        own = Retention(None if hours is None else int(hours * 3_600_000), spec.retention_bytes)
+        kept = self.retention if is_new else hub.retention
+        groups = {group.lower(): group for group in spec.groups}
+        has_grown = self._change(hub, spec.partitions, groups, kept.changed_by(own))
         if is_new:
             self.hubs.add(hub)
-        return hub
-
-    def _retention(self, spec: HubSpec) -> Retention:
-        age_ms, size = self.retention.max_age_ms, self.retention.max_bytes
-        if spec.retention_hours is not None:
-            age_ms = int(spec.retention_hours * 3_600_000)
-        return Retention(age_ms, size if spec.retention_bytes is None else spec.retention_bytes)
-
-    def grow_hub(self, name: str, partitions: int) -> Hub:
-        """Adds partitions up to a total; links of the hub are told to attach again."""
-        hub = self.hubs.get(name)
-        if partitions > len(hub.partitions):
-            self._add_partitions(hub, partitions)
-            self._save(hub)
+        elif has_grown:
             for link in list(hub.links):
                 link.detach(entity_updated())
         return hub
 
-    def _add_partitions(self, hub: Hub, total: int) -> None:
-        for number in range(len(hub.partitions), total):
-            log = self.store.open_log(hub.name, str(number))
-            hub.partitions.append(Partition(hub, number, log))
+    def grow_hub(self, name: str, partitions: int) -> Hub:
+        """Adds partitions up to a total to a hub that is there. Raises HubError if it is not."""
+        return self.add_hub(HubSpec(self.hubs.get(name).name, partitions))
 
-    def _save(self, hub: Hub) -> None:
+    def _change(self, hub: Hub, total: int, groups: dict[str, str], retention: Retention) -> bool:
+        """Saves the hub with what is more, then has it so; True if there are more partitions."""
+        more = [
+            Partition(hub, number, self.store.open_log(hub.name, str(number)))
+            for number in range(len(hub.partitions), total)
+        ]
+        groups = hub.groups | {key: name for key, name in groups.items() if key not in hub.groups}
         self.store.save_hub(
             hub.name,
-            len(hub.partitions),
-            tuple(hub.groups.values()),
+            len(hub.partitions) + len(more),
+            tuple(groups.values()),
             hub.created_ms,
-            hub.retention,
+            retention,
         )
+        hub.partitions += more
+        hub.groups = groups
+        hub.retention = retention
+        return bool(more)
 
     def publish(self, hub: Hub, partition: Partition | None, arrival: Arrival) -> None:
         """Stores a delivery's events. Raises HubError, and then nothing of it is stored."""
@@ -133,7 +126,10 @@ class Broker:
         except ValueError as error:
             raise undecodable_message(str(error)) from error
         self.counters.events_in += len(arrival.events)
-        target.wake()
+        if self.when_durable is None:
+            target.wake()
+        else:
+            self.when_durable(lambda _failure: target.wake())
 
     def report_refusal(self, line: str) -> None:
         """Says it once in a while: clients send again and again while a disk is full."""

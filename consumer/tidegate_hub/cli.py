@@ -129,6 +129,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
     hours, size = arguments.retention_hours, arguments.retention_mb
     return Options(
         hubs=tuple(combine(declared)),
+        default_hubs=(parse_hub(_DEFAULT_HUB),),
         host=arguments.host,
         port=arguments.port,
         tls_port=arguments.tls_port,
@@ -176,8 +177,6 @@ async def serve(options: Options) -> None:
         loop.add_signal_handler(name, stopped.set)
     server = HubServer(options, report=lambda line: print(line, file=sys.stderr, flush=True))
     await server.start()
-    if not any(server.broker.hubs):
-        server.broker.add_hub(parse_hub(_DEFAULT_HUB))
     for hub in server.broker.hubs:
         groups = ", ".join(hub.groups.values())
         print(f"hub {hub.name}: {len(hub.partitions)} partitions, groups {groups}")

@@ -2,6 +2,8 @@
 
 Rules:
 - Everything a client does is answered in the turn in which it came, then written at once.
+- How long something lasts is told by a clock that nobody sets; moments (of tokens, faults and
+  words) are told by the clock on the wall.
 - Feeds take turns; while the wire holds back none gets one.
 - When the connection is lost, closed or cut, all that it held is let go at once, also where the
   transport still waits for a peer that reads nothing.
@@ -59,43 +61,51 @@ class Client:
     """A client of the hub, from its first byte to its last."""
 
     def __init__(
-        self, broker: Broker, wire: Wire, container: str, now: Callable[[], float]
+        self,
+        broker: Broker,
+        wire: Wire,
+        container: str,
+        now: Callable[[], float],
+        monotonic: Callable[[], float],
     ) -> None:
         self.broker = broker
         self.wire = wire
         self.now = now
-        self.connected_at = now()
+        self.monotonic = monotonic
+        self._connected_at = monotonic()
         self.number = next(_numbers)
         self.tracking_id = f"{container}_G{self.number}"
         self.access = Access(broker.rules, is_checked=broker.is_checked)
         self.is_lost = False
         self.is_held = False
+        # The open links: also those of sessions that have ended while their events wait.
+        self.links: set[HubLink] = set()
         self._ready: deque[Feed] = deque()
         self._is_scheduled = False
         self._is_flush_due = False
         settings = ConnectionSettings(self.tracking_id, accepts_sasl=self.access.accepts_sasl)
-        self.connection = Connection(settings, initiator=False, now=now())
+        self.connection = Connection(settings, initiator=False, now=monotonic())
         broker.counters.connections_opened += 1
 
     # --- what the wire calls
 
     def received(self, data: bytes) -> None:
-        for event in self.connection.receive(data, self.now()):
+        for event in self.connection.receive(data, self.monotonic()):
             if not self.is_lost:
                 self._on_event(event)
         self.flush()
 
     def tick(self) -> None:
         """Once a second: heartbeats, clients that fell silent, rights that lapsed."""
-        now = self.now()
-        if self.connection.peer is None and now - self.connected_at >= HANDSHAKE_LIMIT_S:
+        elapsed, now = self.monotonic(), self.now()
+        if self.connection.peer is None and elapsed - self._connected_at >= HANDSHAKE_LIMIT_S:
             self.abort()
             return
-        for event in self.connection.tick(now):
+        for event in self.connection.tick(elapsed):
             self._on_event(event)
-        for context in self.contexts():
-            if isinstance(context, HubLink) and context.has_lapsed(now):
-                context.detach(claim_lapsed(context.claim, context.resource))
+        for link in list(self.links):
+            if link.has_lapsed(now):
+                link.detach(claim_lapsed(link.claim, link.resource))
         self.flush()
 
     def hold(self) -> None:
@@ -111,9 +121,8 @@ class Client:
         self.is_lost = True
         self.connection.is_closed = True
         self._ready.clear()
-        for context in list(self.contexts()):
-            if isinstance(context, HubLink):
-                context.drop()
+        for link in list(self.links):
+            link.drop()
 
     # --- what links call
 
@@ -139,7 +148,7 @@ class Client:
         candidates = [
             link.context
             for link in session.links.values()
-            if isinstance(link.context, Answers) and link.context.node == node
+            if isinstance(link.context, Answers) and link.is_attached and link.context.node == node
         ]
         for answers in candidates:
             if answers.address == reply_to:
@@ -167,7 +176,7 @@ class Client:
     def flush(self) -> None:
         if self.is_lost:
             return
-        output = self.connection.take_output(self.now())
+        output = self.connection.take_output(self.monotonic())
         if output:
             self.wire.write(b"".join(output))
         if self.connection.is_closed:

@@ -22,7 +22,6 @@ ARGUMENT_ERROR: Final = "com.microsoft:argument-error"
 ARGUMENT_OUT_OF_RANGE: Final = "com.microsoft:argument-out-of-range"
 AUTH_FAILED: Final = "com.microsoft:auth-failed"
 ENTITY_UPDATED: Final = "com.microsoft:entity-updated"
-OPERATION_CANCELLED: Final = "com.microsoft:operation-cancelled"
 SERVER_BUSY: Final = "com.microsoft:server-busy"
 CONNECTION_FORCED: Final = "amqp:connection:forced"
 DECODE_ERROR: Final = "amqp:decode-error"
@@ -34,7 +33,6 @@ NOT_ALLOWED: Final = "amqp:not-allowed"
 NOT_FOUND: Final = "amqp:not-found"
 NOT_IMPLEMENTED: Final = "amqp:not-implemented"
 RESOURCE_LIMIT_EXCEEDED: Final = "amqp:resource-limit-exceeded"
-TRANSFER_LIMIT_EXCEEDED: Final = "amqp:link:transfer-limit-exceeded"
 UNAUTHORIZED_ACCESS: Final = "amqp:unauthorized-access"
 
 RECEIVERS_PER_PARTITION: Final = 5
@@ -225,11 +223,6 @@ def message_too_large(delivery_id: int, size: int, limit: int) -> HubError:
     )
 
 
-def no_credit() -> HubError:
-    """Reported."""
-    return HubError(TRANSFER_LIMIT_EXCEEDED, "There is no link credit to accept the delivery")
-
-
 def undecodable_message(reason: str) -> HubError:
     """Ours."""
     return HubError(
@@ -276,8 +269,3 @@ def internal_error() -> HubError:
         "information on exception types and proper exception handling, please refer to "
         "http://go.microsoft.com/fwlink/?LinkId=761101",
     )
-
-
-def operation_cancelled(amqp_object: str) -> HubError:
-    """Reported: the service names its own object, such as `link221576477`."""
-    return HubError(OPERATION_CANCELLED, f"The AMQP object {amqp_object} is aborted.")

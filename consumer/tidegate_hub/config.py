@@ -30,6 +30,8 @@ GROUP_NAME_LENGTH_MAX: Final = 50
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _PARTITIONS_EXPECTED: Final = f"a whole number from 1 to {PARTITIONS_MAX}"
+_NAMESPACES_EXPECTED: Final = "a list of exactly one namespace"
+_HUBS_EXPECTED: Final = "a list of at least one event hub"
 _NUMBER_LENGTH_MAX: Final = 18
 _COMMAND_LINE_PARTS: Final = 3
 
@@ -63,24 +65,36 @@ def parse_hub(text: str, source: str = "--hub") -> HubSpec:
     if len(parts) > _COMMAND_LINE_PARTS:
         raise ConfigError(f"{where}: expected name[:partitions[:group,group]]")
     name, partitions, groups = (*parts, "", "")[:_COMMAND_LINE_PARTS]
-    hub = _checked_name(Node(where, "name", name.strip()), HUB_NAME_LENGTH_MAX)
-    count = _whole(Node(where, "partitions", partitions.strip())) if partitions.strip() else None
-    names = [Node(where, "groups", group.strip()) for group in groups.split(",") if group.strip()]
-    return HubSpec(hub, DEFAULT_PARTITIONS if count is None else count, _groups(names))
+    names = [group.strip() for group in groups.split(",") if group.strip()]
+    return checked_hub(where, name.strip(), partitions.strip() or DEFAULT_PARTITIONS, names)
+
+
+def checked_hub(
+    source: str, name: str, partitions: int | str, groups: Sequence[str] = ()
+) -> HubSpec:
+    """The hub of these parts, however they were given. Raises ConfigError."""
+    if isinstance(groups, str):
+        raise Node(source, "groups", groups).error("a list of names")
+    return HubSpec(
+        _checked_name(Node(source, "name", name), HUB_NAME_LENGTH_MAX),
+        _whole(Node(source, "partitions", partitions)),
+        _groups([Node(source, "groups", group) for group in groups]),
+    )
 
 
 def parse_config(text: str, source: str = "Config.json") -> tuple[HubSpec, ...]:
     """The hubs that a Config.json declares. Raises ConfigError."""
     top = read_json(text, source).as_object(_TOP_KEYS)
-    user = top.need("UserConfig").as_object(_USER_KEYS)
-    namespaces = user.need("NamespaceConfig").as_list()
-    if len(namespaces) != 1:
-        raise user.need("NamespaceConfig").error("exactly one namespace", found=len(namespaces))
-    namespace = namespaces[0].as_object(_NAMESPACE_KEYS)
+    user = top.need("UserConfig", "an object with NamespaceConfig").as_object(_USER_KEYS)
+    namespaces = user.need("NamespaceConfig", _NAMESPACES_EXPECTED)
+    found = namespaces.as_list()
+    if len(found) != 1:
+        raise namespaces.error("exactly one namespace", found=len(found))
+    namespace = found[0].as_object(_NAMESPACE_KEYS)
     kind = namespace.get("Type")
     if kind is not None and kind.value != "EventHub":
         raise kind.error('"EventHub"')
-    entities = namespace.need("Entities")
+    entities = namespace.need("Entities", _HUBS_EXPECTED)
     hubs = [_entity(entity.as_object(_ENTITY_KEYS)) for entity in entities.as_list()]
     if not hubs:
         raise entities.error("at least one event hub")
@@ -104,12 +118,13 @@ def _entity(entity: Node) -> HubSpec:
     groups = entity.get("ConsumerGroups")
     hours, size = entity.get("RetentionHours"), entity.get("RetentionBytes")
     return HubSpec(
-        name=_checked_name(entity.need("Name"), HUB_NAME_LENGTH_MAX),
-        partitions=_whole(entity.need("PartitionCount")),
+        name=_checked_name(entity.need("Name", "the hub's name"), HUB_NAME_LENGTH_MAX),
+        partitions=_whole(entity.need("PartitionCount", _PARTITIONS_EXPECTED)),
         groups=_groups(
-            [group.as_object(("Name",)).need("Name") for group in groups.as_list()]
-            if groups is not None
-            else []
+            [
+                group.as_object(("Name",)).need("Name", "the group's name")
+                for group in ([] if groups is None else groups.as_list())
+            ]
         ),
         retention_hours=None if hours is None else _positive(hours),
         retention_bytes=None if size is None else int(_positive(size)),

@@ -3,7 +3,8 @@
 Rules:
 
 - A `Node` is a value with its path. It is asked for what is expected of it, and raises a
-  ConfigError in one form: `Config.json: UserConfig.NamespaceConfig[0].Name: expected …, found …`.
+  ConfigError in one form: `Config.json: UserConfig.NamespaceConfig[0].Name: expected …, found …`,
+  or `…: is missing; expected …`.
 - Text that is not JSON gives line and column.
 - A key that is nearly a known one is reported, so that a misspelling is not silently ignored.
 """
@@ -64,11 +65,11 @@ class Node:
         value = self.value.get(key) if isinstance(self.value, dict) else None
         return None if value is None else Node(self.source, self._below(key), value)
 
-    def need(self, key: str) -> Node:
-        """The value of a key that must be there."""
+    def need(self, key: str, expected: str) -> Node:
+        """The value of a key that must be there; an error says what was expected of it."""
         node = self.get(key)
         if node is None:
-            raise ConfigError(f"{self.source}: {self._below(key)}: is missing")
+            raise ConfigError(f"{self.source}: {self._below(key)}: is missing; expected {expected}")
         return node
 
     def _below(self, key: str) -> str:

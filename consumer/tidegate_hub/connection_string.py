@@ -59,13 +59,6 @@ def make(parts: ConnectionString) -> str:
     return ";".join(text)
 
 
-def for_hub(host: str, port: int, hub: str | None = None, *, tls: bool = False) -> str:
-    """What an embedded hub with the default key prints for its clients."""
-    return make(
-        ConnectionString(host, port, DEFAULT_KEY_NAME, DEFAULT_KEY, hub=hub, emulator=not tls)
-    )
-
-
 def parse(text: str) -> ConnectionString:
     """The parts of a connection string. Raises ConnectionStringError."""
     found = _pairs(text)

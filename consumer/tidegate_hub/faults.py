@@ -9,6 +9,8 @@ Rules:
   immediate: they act once, on what exists when they are added, and are not kept.
 - All other faults are standing: they wait for operations. `times` counts the operations they hit,
   and `until` is the moment they end; without either they stand until they are removed.
+- A receiver that meets a standing `expire_retention` as it attaches or receives is served from
+  what is left.
 - The oldest matching fault is taken. `now` is passed in, on any clock, as long as it is always
   the same one that `until` refers to.
 - What a fault means for the connection or the log is the server's business; this module keeps
@@ -66,7 +68,7 @@ MAY_HIT: Final[Mapping[Kind, tuple[Operation, ...]]] = MappingProxyType(
         Kind.DROP_CONNECTION: tuple(Operation),
         Kind.DELAY: tuple(Operation),
         Kind.REFUSE_TOKEN: (Operation.TOKEN,),
-        Kind.EXPIRE_RETENTION: (),
+        Kind.EXPIRE_RETENTION: (Operation.RECEIVE, Operation.ATTACH),
         Kind.STOP_ACCEPTING: (Operation.CONNECT,),
     }
 )
@@ -169,6 +171,10 @@ class FaultPlan:
         self._drop_ended(now)
         return tuple(self._standing.values())
 
+    def stands(self, fault_id: str) -> bool:
+        """Whether a fault may still hit something, as far as it was looked at lately."""
+        return fault_id in self._standing
+
     def take(self, kind: Kind, target: Target, now: float) -> Fault | None:
         """The fault of this kind that hits this operation, counted down; None if none does."""
         if not self._standing:
@@ -191,6 +197,17 @@ class FaultPlan:
     def _drop_ended(self, now: float) -> None:
         for fault_id in [key for key, fault in self._standing.items() if fault.is_over(now)]:
             del self._standing[fault_id]
+
+
+def delay_of(faults: FaultPlan, target: Target, now: float) -> float:
+    """How many seconds a `delay` fault holds this operation up, counted down; 0 if none does."""
+    fault = faults.take(Kind.DELAY, target, now)
+    return 0.0 if fault is None else number(fault.parameters.get("seconds"))
+
+
+def number(value: ParameterValue | None) -> float:
+    """A parameter of a fault that is a number; 0 where it is not there."""
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 @dataclass(frozen=True, slots=True)

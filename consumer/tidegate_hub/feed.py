@@ -4,6 +4,7 @@ Rules:
 - A turn sends as much as credit, window and a byte limit allow, then others get theirs.
 - Nothing is sent while the transport holds back; nothing is copied that is not sent.
 - A position that retention has passed moves up to the oldest event that is left.
+- A batch is held only while some of it is still to be sent: others share the memory for events.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from tidegate_amqp import Link
 from tidegate_amqp.sender import SenderLink
-from tidegate_hub.conditions import internal_error
-from tidegate_hub.faults import Kind, Operation
+from tidegate_hub.conditions import NAMELESS, internal_error
+from tidegate_hub.faults import Kind, Operation, Target
 from tidegate_hub.hubs import Hub, Partition
-from tidegate_hub.links import HubLink, busy
+from tidegate_hub.links import HubLink, busy, expire
 from tidegate_hub.receivers import Receiver
 from tidegate_hub.sas import LISTEN
 from tidegate_hub.stamping import runtime_metrics
@@ -46,7 +47,7 @@ class Feed(HubLink):
         super().__init__(client, link, hub, partition, group)
         self.position = 0
         self.epoch: int | None = None
-        self.name = "nil"
+        self.name = NAMELESS
         self.wants_metrics = False
         self.is_delayed = False
         self._has_waited = False
@@ -54,7 +55,7 @@ class Feed(HubLink):
 
     def open(self, position: int) -> None:
         self.position = position
-        self.hub.links.add(self)
+        self.keep()
         self.partition.feeds[self.group].append(self)
         if self.link.credit:
             self.schedule()
@@ -76,23 +77,44 @@ class Feed(HubLink):
 
     def take_turn(self) -> bool:
         """Sends what may be sent now; True when there may be more to send at once."""
-        if not self.link.is_attached or self.is_delayed:
-            return False
-        log = self.partition.log
-        self.position = max(self.position, log.first_sequence)
-        if self.position >= log.next_sequence:
-            self.link.finish_drain()
-            self.partition.waiting.add(self)
+        if not self.link.is_attached or self.is_delayed or self._is_at_end():
             return False
         if self.link.sendable <= 0 or self._is_held_up():
             return False
         try:
+            if self.expire(self.target) and self._is_at_end():
+                return False
             self._send(min(self.link.sendable, EVENTS_A_TURN))
         except StorageError as error:
             self.client.broker.report(f"{self.hub.name}/{self.partition.id}: {error}")
             self.detach(internal_error())
             return False
         return True
+
+    def _is_at_end(self) -> bool:
+        """Whether there is nothing to send; if so, the next event gives this feed a turn."""
+        log = self.partition.log
+        self._move_to(max(self.position, log.first_sequence))
+        if self.position < log.readable_sequence:
+            return False
+        self.link.finish_drain()
+        self.partition.waiting.add(self)
+        return True
+
+    def _move_to(self, position: int) -> None:
+        self.position = position
+        if self._batch is not None and position >= self._batch.next_sequence:
+            self._batch = None
+
+    def expire(self, target: Target) -> bool:
+        """Lets a scripted fault drop events first; True when one did. Raises StorageError."""
+        broker = self.client.broker
+        if not broker.faults:
+            return False
+        fault = broker.faults.take(Kind.EXPIRE_RETENTION, target, self.client.now())
+        if fault is not None:
+            expire(self.partition, fault)
+        return fault is not None
 
     def _send(self, allowed: int) -> None:
         prefix = self._metrics() if self.wants_metrics else b""
@@ -108,7 +130,7 @@ class Feed(HubLink):
             count = _within(ends, index, count, start + BYTES_A_TURN - sent_bytes)
             run = ends if count == batch.count else ends[index : index + count]
             self.link.send_run(batch.payload, run, start, prefix)
-            self.position += count
+            self._move_to(self.position + count)
             allowed -= count
             sent_bytes += run[-1] - start
             self.client.broker.counters.events_out += count

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tidegate_hub.conditions import entity_not_found, partition_out_of_range
+from tidegate_hub.config import DEFAULT_GROUP
 from tidegate_hub.storage.retention import KEEP_FOR_EVER
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from tidegate_hub.feed import Feed
     from tidegate_hub.links import HubLink
     from tidegate_hub.storage.log import PartitionLog
-
-DEFAULT_GROUP = "$Default"
 
 
 class Partition:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from tidegate_amqp import Error, Link
 from tidegate_hub.conditions import HubError, server_busy, system_tracker, tracked
-from tidegate_hub.faults import Fault, Kind, Operation, ParameterValue, Target
+from tidegate_hub.faults import (
+    Fault,
+    Kind,
+    Operation,
+    ParameterValue,
+    Target,
+    delay_of,
+    number,
+)
 from tidegate_hub.hubs import Hub, Partition
 from tidegate_hub.sas import SEND, Claim
 
@@ -67,9 +75,15 @@ class HubLink:
         self.drop()
         self.client.flush_soon()
 
+    def keep(self) -> None:
+        """The link is open: it counts at the hub, and goes when its connection does."""
+        self.hub.links.add(self)
+        self.client.links.add(self)
+
     def drop(self) -> None:
         """The link is gone: forgets it."""
         self.hub.links.discard(self)
+        self.client.links.discard(self)
 
     @property
     def resource(self) -> str:
@@ -90,10 +104,7 @@ class HubLink:
     def delay_s(self) -> float:
         """How long a scripted fault holds this operation up; 0 where none does."""
         faults = self.client.broker.faults
-        if not faults:
-            return 0.0
-        fault = faults.take(Kind.DELAY, self.target, self.client.now())
-        return 0.0 if fault is None else number(fault.parameters.get("seconds"))
+        return delay_of(faults, self.target, self.client.now()) if faults else 0.0
 
     def is_struck(self) -> bool:
         """Lets scripted faults end the link or its connection; True when one did."""
@@ -129,6 +140,9 @@ def scripted(parameters: Mapping[str, ParameterValue]) -> HubError:
     )
 
 
-def number(value: ParameterValue | None) -> float:
-    """A parameter of a fault that is a number; 0 where it is not there."""
-    return float(value) if isinstance(value, int | float) else 0.0
+def expire(partition: Partition, fault: Fault) -> None:
+    """Drops the events that an `expire_retention` fault means. Raises StorageError."""
+    log = partition.log
+    before = fault.parameters.get("before_sequence", log.next_sequence)
+    wanted = before if isinstance(before, int) else log.next_sequence
+    log.trim_to(min(max(wanted, log.first_sequence), log.next_sequence))

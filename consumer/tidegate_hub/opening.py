@@ -1,7 +1,8 @@
 """What happens when a client attaches a link: it becomes a publisher, a feed, requests or answers,
 or it is refused with the condition and words of the service.
 
-Rule: a link is checked whole before anything changes; evictions of other receivers come last.
+Rules: a link is checked whole before anything changes; evictions of other receivers come last. A
+refusal names the place that was asked for, as far as it exists.
 """
 
 from __future__ import annotations
@@ -14,14 +15,24 @@ from tidegate_amqp.performatives import MAX_ULONG, Attach
 from tidegate_amqp.types import Raw
 from tidegate_hub import addresses, selectors
 from tidegate_hub.broker import MAX_MESSAGE_SIZE
-from tidegate_hub.conditions import HubError, entity_not_found
-from tidegate_hub.faults import Kind, Operation, Target
+from tidegate_hub.conditions import (
+    NAMELESS,
+    HubError,
+    entity_not_found,
+    internal_error,
+    invalid_filter,
+    invalid_filter_type,
+    system_tracker,
+    tracked,
+)
+from tidegate_hub.faults import Kind, Operation, Target, delay_of
 from tidegate_hub.feed import Feed
-from tidegate_hub.links import HubLink, busy, number, resource_of, scripted
+from tidegate_hub.links import HubLink, busy, resource_of, scripted
 from tidegate_hub.publisher import Publisher
 from tidegate_hub.receivers import Refuse, decide_attach
 from tidegate_hub.responder import Answers, Requests
 from tidegate_hub.sas import LISTEN, SEND, Claim
+from tidegate_hub.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from tidegate_hub.client import Client
@@ -32,6 +43,11 @@ RECEIVER_NAME = "com.microsoft:receiver-name"
 RUNTIME_METRIC = "com.microsoft:enable-receiver-runtime-metric"
 
 _SETTLED = 1
+# A selector is known by its descriptor, and one without a descriptor by its key.
+_SELECTOR_NAMES = ("apache.org:selector-filter:string", "jms-selector")
+_SELECTOR_CODE = 0x468C00000004
+# How much of a name that a client sent is given back to it.
+_SHOWN = 256
 
 
 def open_link(client: Client, link: Link, attach: Attach) -> None:
@@ -44,10 +60,9 @@ def open_link(client: Client, link: Link, attach: Attach) -> None:
         if faults.take(Kind.DROP_CONNECTION, target, now):
             client.abort()
             return
-        delay = faults.take(Kind.DELAY, target, now)
-        if delay is not None:
-            seconds = number(delay.parameters.get("seconds"))
-            client.wire.call_later(seconds, lambda: _open_late(client, link, attach, address))
+        delay_s = delay_of(faults, target, now)
+        if delay_s:
+            client.wire.call_later(delay_s, lambda: _open_late(client, link, attach, address))
             return
     _open(client, link, attach, address)
 
@@ -80,7 +95,22 @@ def _open(client: Client, link: Link, attach: Attach, address: addresses.Address
             case addresses.Unknown(path):
                 raise entity_not_found(path)
     except HubError as error:
-        link.refuse(Error(error.condition, client.tracked(error.description)))
+        words = tracked(
+            error.description, client.tracking_id, _place(client, address), client.now_iso()
+        )
+        link.refuse(Error(error.condition, words))
+
+
+def _place(client: Client, address: addresses.Address) -> str:
+    """The name by which the service tracks an address; the namespace, if there is no such hub."""
+    broker = client.broker
+    if not isinstance(address, addresses.Publish | addresses.Receive):
+        return broker.namespace
+    if address.hub not in broker.hubs:
+        return broker.namespace
+    partition = None if address.partition is None else address.partition[:_SHOWN]
+    group = address.group[:_SHOWN] if isinstance(address, addresses.Receive) else None
+    return system_tracker(broker.namespace, broker.hubs.get(address.hub).name, partition, group)
 
 
 def _open_request_link(client: Client, link: Link, attach: Attach, node: str) -> None:
@@ -133,7 +163,7 @@ def _open_feed(client: Client, link: Link, attach: Attach, address: addresses.Re
     assert isinstance(link, SenderLink)
     path = address.path
     hub = client.broker.hubs.get(address.hub, path)
-    group = hub.group(address.group, path)
+    group = hub.group(address.group, _place(client, address))
     partition = hub.partition(address.partition)
     target = Target(Operation.ATTACH, hub.name, partition.id, group)
     allowed_until = _check_attach(client, target, LISTEN, path)
@@ -142,9 +172,15 @@ def _open_feed(client: Client, link: Link, attach: Attach, address: addresses.Re
     properties = attach.properties or {}
     epoch = properties.get(EPOCH)
     feed.epoch = epoch if isinstance(epoch, int) else None
-    feed.name = str(properties.get(RECEIVER_NAME) or "nil")
+    feed.name = str(properties.get(RECEIVER_NAME) or NAMELESS)
     feed.wants_metrics = RUNTIME_METRIC in (attach.desired_capabilities or ())
-    position = selectors.resolve(selectors.parse(_selector(attach)), partition.log)
+    selector = selectors.parse(_selector(attach))
+    try:
+        feed.expire(target)
+    except StorageError as error:
+        client.broker.report(f"{hub.name}/{partition.id}: {error}")
+        raise internal_error() from error
+    position = selectors.resolve(selector, partition.log)
     current = [other.as_receiver() for other in partition.feeds[group]]
     decision = decide_attach(current, feed.as_receiver())
     if isinstance(decision, Refuse):
@@ -164,23 +200,42 @@ def _open_feed(client: Client, link: Link, attach: Attach, address: addresses.Re
 
 
 def _selector(attach: Attach) -> str | None:
-    """The text of the one filter that may be there."""
-    for value in (attach.source.filter or {}).values():
-        text: Any = value.value if isinstance(value, Described) else value
-        if isinstance(text, bytes):
-            return text.decode("utf-8", "replace")
-        return None if text is None else str(text)
-    return None
+    """The text of the one selector that may be there. Raises HubError."""
+    texts = [
+        _selector_text(attach.name, str(key), value)
+        for key, value in (attach.source.filter or {}).items()
+    ]
+    if len(texts) > 1:
+        raise invalid_filter(", ".join(texts))
+    return texts[0] if texts else None
+
+
+def _selector_text(link: str, key: str, value: Any) -> str:
+    kind, text = (value.descriptor, value.value) if isinstance(value, Described) else (key, value)
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+    if not isinstance(text, str):
+        raise invalid_filter_type(link, "null" if text is None else type(text).__name__, key)
+    if kind != _SELECTOR_CODE and str(kind) not in _SELECTOR_NAMES:
+        raise invalid_filter_type(link, str(kind)[:_SHOWN], key)
+    return text
 
 
 def _reply_properties(client: Client, attach: Attach) -> dict[str, Any]:
-    """What the service says of the link and its client."""
+    """What the service says of the link and its client.
+
+    That the first three of the client are there is recorded; what they say is not, so they say
+    only how the client came in.
+    """
     asked = attach.properties or {}
     reply: dict[str, Any] = {}
     if isinstance(asked.get(TIMEOUT), int):
         reply[TIMEOUT] = Raw(encode_uint(asked[TIMEOUT] & 0xFFFFFFFF))
     if isinstance(asked.get(EPOCH), int):
         reply[EPOCH] = asked[EPOCH]
+    reply["app-id"] = ""
+    reply["auth-type"] = client.access.auth_type
+    reply["client-auth-id"] = ""
     reply["client-id"] = client.container_id
     reply["client-ip"] = client.peer_name
     return {Symbol(key): value for key, value in reply.items()}

@@ -11,7 +11,6 @@ from tidegate_hub.storage.retention import KEEP_FOR_EVER, Retention
 from tidegate_hub.storage.store import MEMORY_BUDGET_BYTES, FsyncPolicy
 
 DEFAULT_PORT = 5672
-DEFAULT_TLS_PORT = 5671
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +18,8 @@ class Options:
     """One hub server. A port of 0 takes any that is free."""
 
     hubs: tuple[HubSpec, ...] = ()
+    # Made where there would be no hub: none is named, and none is in the data directory.
+    default_hubs: tuple[HubSpec, ...] = ()
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     tls_port: int | None = None

@@ -1,10 +1,13 @@
 """A link on which a client sends events.
 
 Rules: deliveries of a link are stored in the order in which they came, also behind a delay; each
-is answered once, after it is stored (on disk, where the fsync policy says so).
+is answered once, after it is stored (on disk, where the fsync policy says so). Where a delay holds
+up more than a certain size, no more credit is given until less waits.
 """
 
 from __future__ import annotations
+
+from collections import deque
 
 from tidegate_amqp import Accepted, AmqpError, Rejected
 from tidegate_amqp.events import Delivery
@@ -16,14 +19,20 @@ from tidegate_hub.conditions import (
     message_too_large,
     throttled,
 )
-from tidegate_hub.faults import Allowance, Kind, spend
+from tidegate_hub.faults import Allowance, Fault, Kind, number, spend
 from tidegate_hub.ingest import Arrival, read_delivery
-from tidegate_hub.links import HubLink, busy, number
+from tidegate_hub.links import HubLink, busy
 from tidegate_hub.storage.errors import StorageError
 
+# What a client gets that has put a token, and what one gets that has not.
 CREDIT = 1_000
+CREDIT_WITHOUT_TOKEN = 300
 # The service tops the credit up after this many deliveries.
 TOP_UP_AFTER = 100
+# How the service says that its client may have any number of events to send.
+_AVAILABLE = (1 << 32) - 1
+# How much a delay may hold up.
+MAX_HELD_BYTES = 16 << 20
 
 ACCEPTED = Accepted()
 
@@ -34,29 +43,44 @@ class Publisher(HubLink):
     link: ReceiverLink
 
     def open(self) -> None:
-        self.hub.links.add(self)
-        self.link.grant(CREDIT)
-        self._held: list[Delivery] = []
-        self._is_held = False
+        self.keep()
+        self._credit = CREDIT if self.client.access.has_token else CREDIT_WITHOUT_TOKEN
+        # What a delay holds up, and when the last of it is due.
+        self._held: deque[Delivery] = deque()
+        self._held_bytes = 0
+        self._due_at = 0.0
+        self._grant()
 
     def on_delivery(self, delivery: Delivery) -> None:
-        if self._is_held:
-            self._held.append(delivery)
-            return
         delay_s = self.delay_s()
-        if delay_s:
-            self._held.append(delivery)
-            self._is_held = True
-            self.client.wire.call_later(delay_s, self._release)
+        if not delay_s and not self._held:
+            self._accept(delivery)
             return
-        self._accept(delivery)
+        now = self.client.monotonic()
+        self._due_at = max(self._due_at, now + delay_s)
+        self._held.append(delivery)
+        self._held_bytes += len(delivery.payload)
+        if self._held_bytes >= MAX_HELD_BYTES and self.link.is_attached and self.link.credit:
+            self.link.grant(0)
+        self.client.wire.call_later(self._due_at - now, self._release)
 
     def _release(self) -> None:
-        held, self._held, self._is_held = self._held, [], False
-        for delivery in held:
-            if not self.client.is_lost:
-                self._accept(delivery)
+        """The oldest delivery that is held up is due: there is a call for each."""
+        if self.client.is_lost:
+            self._held.clear()
+            return
+        delivery = self._held.popleft()
+        self._held_bytes -= len(delivery.payload)
+        self._accept(delivery)
         self.client.flush_soon()
+
+    def _grant(self) -> None:
+        self.link.grant(self._credit, available=_AVAILABLE)
+
+    def _top_up(self) -> None:
+        is_due = self.link.credit <= self._credit - TOP_UP_AFTER
+        if is_due and self._held_bytes < MAX_HELD_BYTES:
+            self._grant()
 
     def _accept(self, delivery: Delivery) -> None:
         broker = self.client.broker
@@ -81,8 +105,7 @@ class Publisher(HubLink):
         self._confirm(delivery)
 
     def _confirm(self, delivery: Delivery) -> None:
-        if self.link.credit <= CREDIT - TOP_UP_AFTER:
-            self.link.grant(CREDIT)
+        self._top_up()
         if delivery.settled:
             return
         when_durable = self.client.broker.when_durable
@@ -103,8 +126,7 @@ class Publisher(HubLink):
 
     def _reject(self, delivery: Delivery, error: HubError) -> None:
         self.client.broker.counters.deliveries_refused += 1
-        if self.link.credit <= CREDIT - TOP_UP_AFTER:
-            self.link.grant(CREDIT)
+        self._top_up()
         if not delivery.settled:
             self.link.settle(delivery.delivery_id, Rejected(self.error(error)))
 
@@ -121,8 +143,16 @@ class Publisher(HubLink):
         if fault is None:
             return
         rate = number(fault.parameters.get("events_per_second"))
-        allowances = self.hub.allowances
-        allowance: Allowance | None = allowances.get(fault.id)
-        allowances[fault.id], is_enough = spend(allowance, rate, len(arrival.events), now)
+        allowance = self._allowances(fault).get(fault.id)
+        left, is_enough = spend(allowance, rate, len(arrival.events), now)
+        self.hub.allowances[fault.id] = left
         if not is_enough:
             raise throttled()
+
+    def _allowances(self, fault: Fault) -> dict[str, Allowance]:
+        """What throttle faults still allow; those that have ended go when there is a new one."""
+        allowances, faults = self.hub.allowances, self.client.broker.faults
+        if fault.id not in allowances:
+            for ended in [each for each in allowances if not faults.stands(each)]:
+                del allowances[ended]
+        return allowances

@@ -1,7 +1,8 @@
 """The links of `$cbs` and `$management`: requests come in on one, answers go out on the other.
 
 Rules: an answer goes to the link whose target the request named; answers wait for credit in the
-order of their requests; as on the service, they are sent unsettled with a counted tag.
+order of their requests, and a link on which too many wait is detached; as on the service, they are
+sent unsettled with a counted tag.
 """
 
 from __future__ import annotations
@@ -9,24 +10,24 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from tidegate_amqp import Accepted
+from tidegate_amqp import Accepted, Error
 from tidegate_amqp.events import Delivery
 from tidegate_amqp.receiver import ReceiverLink
 from tidegate_amqp.sections import Message, read_message
 from tidegate_amqp.sender import SenderLink
 from tidegate_hub import management, replies
-from tidegate_hub.access_conditions import invalid_signature
+from tidegate_hub.access_conditions import invalid_signature, too_many_answers
 from tidegate_hub.addresses import CBS
 from tidegate_hub.conditions import HubError
-from tidegate_hub.faults import Kind, Operation, Target
-from tidegate_hub.links import busy, number
+from tidegate_hub.faults import Kind, Operation, Target, delay_of
+from tidegate_hub.links import busy, resource_of
 from tidegate_hub.sas import resource_path
 
 if TYPE_CHECKING:
     from tidegate_hub.client import Client
 
 CREDIT = 100
-_MAX_WAITING_ANSWERS = 1_000
+MAX_WAITING_ANSWERS = 1_000
 _LOW_CREDIT = 50
 
 
@@ -42,9 +43,12 @@ class Answers:
         self._sent = 0
 
     def send(self, answer: bytes) -> None:
-        if len(self._waiting) < _MAX_WAITING_ANSWERS:
-            self._waiting.append(answer)
+        self._waiting.append(answer)
         self.pump()
+        if len(self._waiting) > MAX_WAITING_ANSWERS:
+            self._waiting.clear()
+            error = too_many_answers(MAX_WAITING_ANSWERS)
+            self.link.detach(Error(error.condition, self.client.tracked(error.description)))
 
     def pump(self) -> None:
         while self._waiting and self.link.is_attached and self.link.sendable > 0:
@@ -76,12 +80,11 @@ class Requests:
         if faults.take(Kind.DROP_CONNECTION, target, now):
             client.abort()
             return
-        delay = faults.take(Kind.DELAY, target, now)
-        if delay is None:
-            self._answer(message, target)
+        delay_s = delay_of(faults, target, now)
+        if delay_s:
+            client.wire.call_later(delay_s, lambda: self._answer(message, target))
         else:
-            seconds = number(delay.parameters.get("seconds"))
-            client.wire.call_later(seconds, lambda: self._answer(message, target))
+            self._answer(message, target)
 
     def _target(self, message: Message) -> Target:
         """The place that a request is about, as far as it says one."""
@@ -120,6 +123,6 @@ class Requests:
         fault = broker.faults.take(Kind.SERVER_BUSY, target, client.now())
         if fault is not None:
             raise busy(broker.namespace, fault)
-        token = request.get("security_token")
-        client.access.check_token(token, target.hub or "", client.now())
+        token, hub = request.get("security_token"), target.hub or ""
+        client.access.check_token(token, hub, client.now(), resource_of(broker.namespace, hub))
         return replies.read_answered(message.message_id, management.read(broker.hubs, request))

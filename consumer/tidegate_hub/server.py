@@ -1,7 +1,8 @@
 """The hub server: listeners, connections, and what happens by the clock.
 
-Rules: one loop and one thread have everything, except that a flush to disk runs on a thread of its
-own. Stopping closes every connection with a word, then the store.
+Rules: one loop and one thread have everything, except that flushing and closing the store run on
+threads of their own. What is done by the clock goes on whatever one part of it does. Stopping
+closes every connection with a word, then the store, and never waits for a disk that hangs.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from tidegate_amqp import Error
 from tidegate_hub import access_conditions, connection_string
 from tidegate_hub.broker import Broker
 from tidegate_hub.client import Client
-from tidegate_hub.durable import GroupCommit
-from tidegate_hub.faults import Fault, Kind, Operation, Target
+from tidegate_hub.durable import GroupCommit, on_a_thread
+from tidegate_hub.faults import Fault, Kind, Operation, Target, delay_of
 from tidegate_hub.options import Options
 from tidegate_hub.sas import KeyRule
 from tidegate_hub.storage.errors import StorageError
@@ -35,6 +36,8 @@ TICK_S = 1.0
 RETENTION_EVERY_S = 10.0
 # How long stopping waits for clients that take their time to read their last words.
 STOP_LIMIT_S = 1.0
+# How long it waits for the store; what is not written then is found again at the next start.
+CLOSE_LIMIT_S = 4.0
 _BACKLOG = 512
 
 
@@ -57,7 +60,7 @@ class HubServer:
         self._admin: Admin | None = None
         self._commit: GroupCommit | None = None
         self._all_gone = asyncio.Event()
-        self._ticker: asyncio.Task[None] | None = None
+        self._duties: list[asyncio.Task[None]] = []
         store = Store(
             options.data_directory,
             fsync=options.fsync,
@@ -86,10 +89,12 @@ class HubServer:
         broker.load_hubs()
         for spec in options.hubs:
             broker.add_hub(spec)
+        for spec in () if any(broker.hubs) else options.default_hubs:
+            broker.add_hub(spec)
         for line in broker.store.recovered:
             self.report(line)
         if options.data_directory is not None and options.fsync == "always":
-            self._commit = GroupCommit(broker.store)
+            self._commit = GroupCommit(broker.store, self.report)
             broker.when_durable = self._commit.when_durable
         tls = None if options.tls_port is None else self._tls()
         self.port = await self._listen(options.port, None)
@@ -97,12 +102,15 @@ class HubServer:
             self.tls_port = await self._listen(options.tls_port, tls)
         if options.admin_port is not None:
             self.admin_port = await self._start_admin(options.admin_host, options.admin_port)
-        self._ticker = asyncio.get_running_loop().create_task(self._tick())
+        loop = asyncio.get_running_loop()
+        self._duties.append(loop.create_task(self._tick()))
+        if options.fsync == "interval":
+            self._duties.append(loop.create_task(self._flush()))
 
     async def stop(self) -> None:
         """Answers what is stored, closes every connection with a word, then the store."""
-        if self._ticker is not None:
-            self._ticker.cancel()
+        for duty in self._duties:
+            duty.cancel()
         for listener in self._listeners:
             listener.close()
         if self._admin is not None:
@@ -117,7 +125,10 @@ class HubServer:
                 await asyncio.wait_for(self._all_gone.wait(), STOP_LIMIT_S)
         for client in list(self.clients):
             client.abort()
-        self.broker.store.close()
+        try:
+            await asyncio.wait_for(on_a_thread(self.broker.store.close), CLOSE_LIMIT_S)
+        except TimeoutError:
+            self.report(f"the disk hangs: the store was not closed within {CLOSE_LIMIT_S:g} s")
 
     def connection_string(self, hub: str | None = None, *, tls: bool = False) -> str:
         """What a client on this machine connects with."""
@@ -169,7 +180,7 @@ class HubServer:
             raise StartError("--tls-port needs --cert FILE and --key FILE, both in PEM form")
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
-            context.load_cert_chain(Path(certificate), Path(key))
+            context.load_cert_chain(Path(certificate), Path(key), _no_password(key))
         except (OSError, ssl.SSLError) as error:
             raise StartError(f"cannot use {certificate} with {key}: {error}") from error
         return context
@@ -181,10 +192,10 @@ class HubServer:
             for kind in (Kind.STOP_ACCEPTING, Kind.DROP_CONNECTION):
                 if faults.take(kind, target, now):
                     return None
-            delay = faults.take(Kind.DELAY, target, now)
-            if delay is not None:
-                wire.hold_back(float(str(delay.parameters["seconds"])))
-        client = Client(self.broker, wire, self.container, time.time)
+            delay_s = delay_of(faults, target, now)
+            if delay_s:
+                wire.hold_back(delay_s)
+        client = Client(self.broker, wire, self.container, time.time, time.monotonic)
         self.clients.add(client)
         self._all_gone.clear()
         return client
@@ -197,21 +208,52 @@ class HubServer:
     # --- by the clock
 
     async def _tick(self) -> None:
-        store = self.broker.store
+        """What connections and retention are due, once a second."""
         next_retention = time.monotonic()
         while True:
             await asyncio.sleep(TICK_S)
             for client in list(self.clients):
-                client.tick()
-            if self.options.fsync == "interval" and store.sync_needed:
-                try:
-                    await asyncio.to_thread(store.sync)
-                except StorageError as error:
-                    self.report(str(error))
+                self._do(f"the tick of connection {client.number}", client.tick)
             if time.monotonic() >= next_retention:
                 next_retention = time.monotonic() + RETENTION_EVERY_S
-                for problem in store.apply_retention(self.broker.clock_ms()):
-                    self.report(problem)
+                self._do("retention", self._apply_retention)
+
+    def _do(self, what: str, duty: Callable[[], None]) -> None:
+        """One that fails is reported and does not keep the others from being done."""
+        try:
+            duty()
+        except Exception as error:
+            self.report(f"{what} failed: {error!r}")
+
+    def _apply_retention(self) -> None:
+        for problem in self.broker.store.apply_retention(self.broker.clock_ms()):
+            self.report(problem)
+
+    async def _flush(self) -> None:
+        """Once a second; however long it takes, nothing else waits for it."""
+        store = self.broker.store
+        while True:
+            await asyncio.sleep(TICK_S)
+            if not store.sync_needed:
+                continue
+            try:
+                await on_a_thread(store.sync)
+            except StorageError as error:
+                self.report(str(error))
+            except Exception as error:
+                self.report(f"the flush to disk failed: {error!r}")
+
+
+def _no_password(key: Path) -> Callable[[], str]:
+    """Called for a key that is encrypted; without it the terminal would be asked."""
+
+    def refuse() -> str:
+        raise StartError(
+            f"{key} is encrypted with a password, which the hub does not ask for: give --key a "
+            "file without one"
+        )
+
+    return refuse
 
 
 def _cannot_listen(host: str, port: int, error: Exception) -> StartError:

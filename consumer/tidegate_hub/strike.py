@@ -8,14 +8,14 @@ from tidegate_hub.broker import Broker
 from tidegate_hub.client import Client
 from tidegate_hub.faults import Fault, Kind
 from tidegate_hub.hubs import Partition
-from tidegate_hub.links import HubLink, scripted
+from tidegate_hub.links import HubLink, expire, scripted
 
 
 def strike(broker: Broker, clients: Iterable[Client], fault: Fault) -> None:
     """Does what an immediate fault says."""
     if fault.kind is Kind.EXPIRE_RETENTION:
         for partition in _partitions(broker, fault):
-            _expire(partition, fault)
+            expire(partition, fault)
         return
     places = (fault.hub, fault.partition, fault.group, fault.parameters.get("on"))
     is_anywhere = not any(places)
@@ -47,10 +47,3 @@ def _partitions(broker: Broker, fault: Fault) -> list[Partition]:
         for partition in hub.partitions
         if fault.is_at(hub.name, partition.id, None)
     ]
-
-
-def _expire(partition: Partition, fault: Fault) -> None:
-    log = partition.log
-    before = fault.parameters.get("before_sequence", log.next_sequence)
-    wanted = before if isinstance(before, int) else log.next_sequence
-    log.trim_to(min(max(wanted, log.first_sequence), log.next_sequence))

@@ -1,187 +1,38 @@
-"""A hub for tests: real AMQP on a free port, in a thread of the test's own process.
-
-As a pytest plugin (it is registered when Tidegate is installed) it gives two fixtures:
+"""A hub for tests, as a pytest plugin: it is registered when Tidegate is installed.
 
     def test_mine(hub):                     # a fresh hub server for each test
         hub.add_hub("telemetry", 16)
         client = EventHubProducerClient.from_connection_string(
             hub.connection_string, eventhub_name="telemetry")
 
-`hub_server` is the same for a whole session. Without pytest, use `running_hub()`.
-
-Rules: every call returns after the server has done it; a fault that is misspelt is a FaultError.
+`hub_server` is the same for a whole session. Each prints its connection string when it is set up:
+pytest shows it with `-s`, and where a test fails. Without pytest, use `tidegate_hub.running`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator
 
 import pytest
 
-if TYPE_CHECKING:
-    from tidegate_hub.server import HubServer
+from tidegate_hub.running import RunningHub, running_hub
 
-T = TypeVar("T")
-
-_PATIENCE_S = 30.0
-
-
-class RunningHub:
-    """A hub server in a thread. Made by `running_hub`."""
-
-    def __init__(self, server: HubServer, loop: asyncio.AbstractEventLoop) -> None:
-        self._server = server
-        self._loop = loop
-        self.host = "localhost"
-        self.port = server.port
-        self.tls_port = server.tls_port
-        self.admin_port = server.admin_port
-        self.connection_string = server.connection_string()
-
-    def add_hub(self, name: str, partitions: int = 4, groups: Sequence[str] = ()) -> None:
-        """Makes a hub, or adds partitions and groups to the one that is there."""
-        from tidegate_hub.config import HubSpec  # noqa: PLC0415 - see `running_hub`
-
-        self.call(lambda: self._server.broker.add_hub(HubSpec(name, partitions, tuple(groups))))
-
-    def grow_hub(self, name: str, partitions: int) -> None:
-        """Adds partitions up to a total; connected clients are told to attach again."""
-        self.call(lambda: self._server.broker.grow_hub(name, partitions))
-
-    def inject(
-        self,
-        kind: str,
-        *,
-        hub: str | None = None,
-        partition: str | None = None,
-        group: str | None = None,
-        times: int | None = None,
-        for_seconds: float | None = None,
-        **parameters: Any,
-    ) -> str:
-        """Scripts a fault, as the admin API does; gives its id."""
-        from tidegate_hub.fault_json import from_json  # noqa: PLC0415 - see `running_hub`
-
-        described: dict[str, Any] = {
-            "kind": kind,
-            "hub": hub,
-            "partition": partition,
-            "group": group,
-            "times": times,
-            "for_seconds": for_seconds,
-            "parameters": parameters,
-        }
-        wanted = {name: value for name, value in described.items() if value is not None}
-        fault = from_json(wanted, time.time())
-        return self.call(lambda: self._server.inject(fault)).id
-
-    def end_fault(self, fault_id: str) -> bool:
-        """Ends one scripted fault; False if it has ended already."""
-        return self.call(lambda: self._server.broker.faults.remove(fault_id))
-
-    def clear_faults(self) -> None:
-        """Ends all scripted faults."""
-        self.call(self._server.broker.faults.clear)
-
-    def range_of(self, hub: str, partition: str) -> tuple[int, int]:
-        """The first sequence number that is kept, and the one that the next event will have."""
-
-        def read() -> tuple[int, int]:
-            log = self._server.broker.hubs.get(hub).partition(partition).log
-            return log.first_sequence, log.next_sequence
-
-        return self.call(read)
-
-    def connections(self) -> int:
-        """How many clients are connected."""
-        return self.call(lambda: len(self._server.clients))
-
-    def call(self, function: Callable[[], T]) -> T:
-        """Runs a function where the server runs, and gives its result."""
-        done: Future[T] = Future()
-
-        def run() -> None:
-            try:
-                done.set_result(function())
-            except BaseException as error:
-                done.set_exception(error)
-
-        self._loop.call_soon_threadsafe(run)
-        return done.result(_PATIENCE_S)
-
-
-@contextlib.contextmanager
-def running_hub(
-    *,
-    check_sas: bool = False,
-    data: Path | None = None,
-    fsync: str = "interval",
-    memory_mb: int = 64,
-    **options: Any,
-) -> Iterator[RunningHub]:
-    """A hub server on a free port until the block ends. Further options as in `Options`."""
-    # Imported here, because pytest imports every plugin at its start, wanted or not.
-    from tidegate_hub.options import Options  # noqa: PLC0415
-    from tidegate_hub.server import HubServer  # noqa: PLC0415
-
-    settings: dict[str, Any] = {
-        "port": 0,
-        "is_checked": check_sas,
-        "data_directory": data,
-        "fsync": fsync,
-        "memory_budget_bytes": memory_mb << 20,
-        **options,
-    }
-    started: Future[RunningHub] = Future()
-    stop = threading.Event()
-
-    async def serve() -> None:
-        server = HubServer(Options(**settings), report=_log)
-        await server.start()
-        loop = asyncio.get_running_loop()
-        started.set_result(RunningHub(server, loop))
-        await asyncio.to_thread(stop.wait)
-        await server.stop()
-
-    def run() -> None:
-        try:
-            asyncio.run(serve())
-        except BaseException as error:
-            if started.done():
-                raise
-            started.set_exception(error)
-
-    thread = threading.Thread(target=run, name="tidegate-hub", daemon=True)
-    thread.start()
-    try:
-        yield started.result(_PATIENCE_S)
-    finally:
-        stop.set()
-        thread.join(_PATIENCE_S)
-
-
-def _log(line: str) -> None:
-    import logging  # noqa: PLC0415 - see `running_hub`
-
-    logging.getLogger("tidegate_hub").warning(line)
+__all__ = ["RunningHub", "hub", "hub_server", "running_hub"]
 
 
 @pytest.fixture(scope="session")
 def hub_server() -> Iterator[RunningHub]:
     """One hub server for the session. Give every test hubs of its own names."""
-    with running_hub() as hub:
-        yield hub
+    yield from _shown()
 
 
 @pytest.fixture
 def hub() -> Iterator[RunningHub]:
     """A hub server for one test."""
+    yield from _shown()
+
+
+def _shown() -> Iterator[RunningHub]:
     with running_hub() as running:
+        print(f"tidegate-hub: connection string: {running.connection_string}")
         yield running

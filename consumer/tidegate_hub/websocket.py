@@ -27,6 +27,7 @@ _NOT_HERE = (
     b"The admin pages are at the port given with --admin-port.\n"
 )
 _MAX_HEADERS = 16_384
+_NORMAL = 1000
 _PROTOCOL_ERROR = 1002
 _NOT_BINARY = 1003
 
@@ -100,6 +101,13 @@ class WebSocket:
                 self._reject(replies)
         except LocalProtocolError:
             pass
+
+    def close(self) -> bytes:
+        """The hub has said all: the Close frame to write, where one is still due."""
+        if self.is_closed or not self._is_open:
+            return b""
+        self.is_closed = True
+        return self._connection.send(CloseConnection(code=_NORMAL))
 
     def wrap(self, data: bytes) -> bytes:
         """AMQP bytes as a message to write."""

@@ -1,8 +1,8 @@
 """The TCP end of a client: an asyncio protocol that feeds a Client and writes what it says.
 
 Rules: the first bytes decide between AMQP and WebSockets; the transport's own limits decide when a
-client is held; after a close nothing more is read, and a peer that does not take what is left to
-write is cut off.
+client is held; a peer that sends and never reads is cut off before its answers fill the memory;
+after a close nothing more is read, and a peer that does not take what is left to write is cut off.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tidegate_hub.websocket import WebSocket
 
 WRITE_HIGH_WATER = 1 << 20
+# Feeds stop at the high water. What a peer is answered comes on top, up to this.
+WRITE_LIMIT = 16 << 20
 HTTP_GET = b"GET "
 # How long a connection that is closed waits for its peer to take what is written.
 _LINGER_S = 5.0
@@ -71,7 +73,7 @@ class TcpWire(asyncio.Protocol):
         if self._websocket is not None:
             data, reply = self._websocket.received(data)
             if reply:
-                self._transport.write(reply)
+                self._put(reply)
             if self._websocket.is_closed:
                 self.close()
             if not data:
@@ -102,10 +104,22 @@ class TcpWire(asyncio.Protocol):
             return
         if self._websocket is not None:
             data = self._websocket.wrap(data)
+        self._put(data)
+
+    def _put(self, data: bytes) -> None:
         self._transport.write(data)
+        waiting = self._transport.get_write_buffer_size()
+        if waiting > WRITE_LIMIT and self.client is not None and not self._transport.is_closing():
+            self.client.broker.report(
+                f"connection {self.client.number} from {self.peer_name} was cut: it sends but does "
+                f"not read, and {waiting} bytes wait to be written to it"
+            )
+            self.client.abort()
 
     def close(self) -> None:
         if not self._transport.is_closing():
+            if self._websocket is not None and (farewell := self._websocket.close()):
+                self._transport.write(farewell)
             self._transport.close()
             self._loop.call_later(_LINGER_S, self._transport.abort)
 

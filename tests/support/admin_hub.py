@@ -83,7 +83,7 @@ class MemoryClient:
 
     def __init__(self, server: HubServer) -> None:
         self.wire = MemoryWire()
-        self.hub_end = Client(server.broker, self.wire, "test", lambda: NOW)
+        self.hub_end = Client(server.broker, self.wire, "test", lambda: NOW, lambda: NOW)
         server.clients.add(self.hub_end)
         self.events: list[Event] = []
         self._own_end = Connection(ConnectionSettings("the-client"), initiator=True)

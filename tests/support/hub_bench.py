@@ -86,7 +86,9 @@ class Bench:
     """A hub server without a loop."""
 
     def __init__(self, *, is_checked: bool = False, store: Store | None = None) -> None:
+        # The clock on the wall, which may be set, and the one that only goes on.
         self.now = START_S
+        self.uptime = 0.0
         self.reported: list[str] = []
         self.soon: deque[Callable[[], None]] = deque()
         self._later: list[tuple[float, int, Callable[[], None]]] = []
@@ -107,7 +109,7 @@ class Bench:
     def connect(self, settings: ConnectionSettings | None = None) -> Peer:
         """A peer whose connection has yet to be opened."""
         wire = MemoryWire(self)
-        client = Client(self.broker, wire, "c0ffee", lambda: self.now)
+        client = Client(self.broker, wire, "c0ffee", lambda: self.now, lambda: self.uptime)
         self.clients.append(client)
         return Peer(MemoryLine(self, client, wire), settings)
 
@@ -127,19 +129,21 @@ class Bench:
     # --- time
 
     def later(self, delay_s: float, callback: Callable[[], None]) -> None:
-        heapq.heappush(self._later, (self.now + delay_s, next(self._numbers), callback))
+        heapq.heappush(self._later, (self.uptime + delay_s, next(self._numbers), callback))
 
     def settle(self) -> None:
         """Runs what is due now."""
-        while self.soon or (self._later and self._later[0][0] <= self.now):
+        while self.soon or (self._later and self._later[0][0] <= self.uptime):
             callback = self.soon.popleft() if self.soon else heapq.heappop(self._later)[2]
             callback()
 
     def pass_time(self, seconds: float, step_s: float = 1.0) -> None:
-        """Moves the clock on; every second all clients get their tick."""
-        end = self.now + seconds
-        while self.now < end:
-            self.now = min(end, self.now + step_s)
+        """Moves both clocks on; every second all clients get their tick."""
+        end = self.uptime + seconds
+        while self.uptime < end:
+            step = min(step_s, end - self.uptime)
+            self.uptime += step
+            self.now += step
             self.settle()
             for client in list(self.clients):
                 if not client.is_lost:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -21,14 +21,22 @@ class WaitedTooLong(AssertionError):
     """The condition did not come true in time."""
 
 
+def _answers(predicate: Callable[[], T], seconds: float) -> Iterator[T]:
+    """What the predicate gives, each time it is asked, until the deadline; pause in between."""
+    deadline = time.monotonic() + seconds
+    late = False
+    while not late:
+        late = time.monotonic() >= deadline
+        yield predicate()
+
+
 async def comes_true(predicate: Callable[[], object], seconds: float) -> bool:
     """Whether the predicate becomes true within this time; no error where it does not."""
-    deadline = time.monotonic() + seconds
-    while not predicate():
-        if time.monotonic() >= deadline:
-            return False
+    for answer in _answers(predicate, seconds):
+        if answer:
+            return True
         await asyncio.sleep(POLL_SECONDS)
-    return True
+    return False
 
 
 def _gave_up(seconds: float, what: str, detail: Callable[[], object] | None) -> WaitedTooLong:
@@ -43,15 +51,11 @@ def wait_until(
     detail: Callable[[], object] | None = None,
 ) -> T:
     """Block until the predicate is true and return its value."""
-    deadline = time.monotonic() + seconds
-    while True:
-        late = time.monotonic() >= deadline
-        value = predicate()
-        if value:
-            return value
-        if late:
-            raise _gave_up(seconds, what, detail)
+    for answer in _answers(predicate, seconds):
+        if answer:
+            return answer
         time.sleep(POLL_SECONDS)
+    raise _gave_up(seconds, what, detail)
 
 
 async def wait_until_async(
@@ -61,12 +65,8 @@ async def wait_until_async(
     detail: Callable[[], object] | None = None,
 ) -> T:
     """The same without blocking the event loop."""
-    deadline = time.monotonic() + seconds
-    while True:
-        late = time.monotonic() >= deadline
-        value = predicate()
-        if value:
-            return value
-        if late:
-            raise _gave_up(seconds, what, detail)
+    for answer in _answers(predicate, seconds):
+        if answer:
+            return answer
         await asyncio.sleep(POLL_SECONDS)
+    raise _gave_up(seconds, what, detail)

@@ -1,20 +1,19 @@
 """What the admin API changes: hubs, partitions, connections and faults.
 
-Rules: a body has passed its schema before it comes here. What a change names must exist, because a
-misspelt name that does nothing is the hardest mistake to find.
+Rules: a body has passed its schema before it comes here. What a change names must exist.
 """
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import quote
 
 from tidegate_hub.admin.check import wrong
 from tidegate_hub.admin.messages import Problem, Response, answer
-from tidegate_hub.admin.reading import fault_facts, hub_facts, hub_names, hub_of
+from tidegate_hub.admin.reading import fault_facts, hub_facts, hub_of
 from tidegate_hub.admin.routes import Call
 from tidegate_hub.config import DEFAULT_GROUP, DEFAULT_PARTITIONS, HubSpec
 from tidegate_hub.fault_json import FaultError, from_json
+from tidegate_hub.fault_places import check_places
 
 BASE = "/api/v1"
 _NOTHING = Response(204)
@@ -82,32 +81,14 @@ def drop_connection(call: Call) -> Response:
 
 
 def inject_fault(call: Call) -> Response:
-    body = call.body
     try:
-        fault = from_json(body, call.now)
+        fault = from_json(call.body, call.now)
+        check_places(fault, call.hub.broker.hubs)
     except FaultError as error:
         raise Problem(400, str(error), expected=error.expected, field=error.field) from None
-    _check_place(call, body)
     added = call.hub.inject(fault)
     headers = {} if added.is_immediate else {"location": f"{BASE}/faults/{added.id}"}
     return answer(fault_facts(added), 200 if added.is_immediate else 201, headers)
-
-
-def _check_place(call: Call, body: dict[str, Any]) -> None:
-    """Raises Problem where a fault names a hub, partition or group that is not there."""
-    hubs = call.hub.broker.hubs
-    name, group = body.get("hub"), body.get("group")
-    if name is not None and name not in hubs:
-        raise wrong("hub", hub_names(call), name)
-    meant = list(hubs) if name is None else [hubs.get(name)]
-    partition = body.get("partition")
-    if partition is not None:
-        most = max((len(hub.partitions) for hub in meant), default=0)
-        if str(partition) not in map(str, range(most)):
-            raise wrong("partition", f"a partition id from 0 to {most - 1}", partition)
-    if group is not None and not any(group.lower() in hub.groups for hub in meant):
-        groups = sorted({each for hub in meant for each in hub.groups.values()})
-        raise wrong("group", f"one of {', '.join(groups[:10])}", group)
 
 
 def end_fault(call: Call) -> Response:

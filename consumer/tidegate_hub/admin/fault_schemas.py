@@ -55,7 +55,8 @@ DESCRIPTIONS: Final = {
     Kind.DROP_CONNECTION: "Connections are cut without a word. At once, unless it lasts.",
     Kind.DELAY: "Operations take this much longer.",
     Kind.REFUSE_TOKEN: "Tokens are refused as if their signature were wrong.",
-    Kind.EXPIRE_RETENTION: "Events are dropped, as if they were too old. Always at once.",
+    Kind.EXPIRE_RETENTION: "Events are dropped, as if they were too old. At once, unless it lasts: "
+    "then before a receiver attaches or receives.",
     Kind.STOP_ACCEPTING: "New connections are cut as they come in.",
 }
 _PLACES_OF: Final = {
@@ -157,14 +158,13 @@ def _parameters(kind: Kind) -> dict[str, Any]:
 
 def fault_schema(kind: Kind) -> dict[str, Any]:
     """What a fault of this kind may say."""
-    lasting = {} if kind is Kind.EXPIRE_RETENTION else _LASTING
     return {
         "type": "object",
         "description": DESCRIPTIONS[kind],
         "properties": {
             "kind": {"type": "string", "const": str(kind)},
             **{name: _PLACES[name] for name in _PLACES_OF[kind]},
-            **lasting,
+            **_LASTING,
             "parameters": _parameters(kind),
         },
         "additionalProperties": False,

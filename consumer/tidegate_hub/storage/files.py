@@ -1,8 +1,9 @@
 """The file operations of the storage, with the errors that people see.
 
 Rules: a bounded number of files is open at a time; an append that fails is cut off again before
-the error is raised, and where even that fails, before the next append; a small file is replaced
-whole, never written in place; every `OSError` becomes a `StorageError`.
+the error is raised, and where even that fails, before the next append or before the file is
+sealed; a small file is replaced whole, never written in place; every `OSError` becomes a
+`StorageError`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tidegate_hub.storage.errors import (
     write_error,
 )
 
+LOCK_NAME = "lock"
 _BUFFERS_PER_CALL = 512  # the operating system takes at most 1,024
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_CLOEXEC
@@ -62,8 +64,7 @@ class OpenFiles:
         pending = list(buffers)
         try:
             fd = self._fd(path, writable=True)
-            if path in self._torn:
-                os.ftruncate(fd, self._torn.pop(path))
+            self._cut_torn(path, fd)
             self._torn[path] = position  # also right if this is interrupted between two calls
             size = position
             for at in range(0, len(pending), _BUFFERS_PER_CALL):
@@ -74,6 +75,20 @@ class OpenFiles:
             raise write_error(error, path, self.directory) from error
         return size
 
+    def _cut_torn(self, path: str, fd: int) -> None:
+        if path in self._torn:
+            os.ftruncate(fd, self._torn[path])
+            del self._torn[path]
+
+    def mend(self, path: str) -> None:
+        """Before a file is sealed: cut off what a failed append left, or raise."""
+        if path not in self._torn:
+            return
+        try:
+            self._cut_torn(path, self._fd(path, writable=True))
+        except OSError as error:
+            raise write_error(error, path, self.directory) from error
+
     def _cut_back(self, path: str, position: int) -> None:
         """Cut off what a failed append left. Where that fails too, the next append cuts first."""
         self._torn[path] = position
@@ -82,7 +97,7 @@ class OpenFiles:
             del self._torn[path]
 
     def forget(self, path: str) -> None:
-        """Close a file, because it is sealed or about to be removed."""
+        """Close a file, because it is sealed (and mended before) or about to be removed."""
         entry = self._open.pop(path, None)
         self._torn.pop(path, None)
         if entry is not None:
@@ -218,7 +233,7 @@ class DirectoryLock:
     """Keeps a second process out of a data directory for as long as this one lives."""
 
     def __init__(self, directory: Path) -> None:
-        path = directory / "lock"
+        path = directory / LOCK_NAME
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:

@@ -2,8 +2,10 @@
 
 Rules: an append is on the file before it is anywhere else, and leaves no trace where it fails;
 sequence numbers and offsets only grow, also across trimming everything and restarting; times never
-go back (an append that is given an earlier time than the one before gets that one's time); every
-search is a binary search. One thread uses a log; only `Store.sync` may run beside it.
+go back (an append that is given an earlier time than the one before gets that one's time); under
+fsync=always nothing is read before it is flushed, or a power cut could give a sequence number that
+a reader has seen to another event; every search is a binary search. One thread uses a log; only
+`Store.sync` may run beside it.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from tidegate_hub.storage.batch import HEADER, Batch
+from tidegate_hub.storage.block import SPAN_BYTES
 from tidegate_hub.storage.errors import SegmentCorrupt, StorageError
 from tidegate_hub.storage.scan import HEADER_BYTES
 from tidegate_hub.storage.segment import Segment
@@ -47,6 +50,7 @@ class PartitionLog:
             ms = 0 if first.is_empty else first.first_ms()
             start = Start(first.first_sequence, first.first_offset, ms)
         self._start = start
+        self._flushed_sequence = self._active.end.next_sequence  # recovery flushes it
 
     @property
     def first_sequence(self) -> int:
@@ -65,6 +69,13 @@ class PartitionLog:
 
     @property
     def next_sequence(self) -> int:
+        return self._active.end.next_sequence
+
+    @property
+    def readable_sequence(self) -> int:
+        """The sequence before which events can be read: `next_sequence`, or what is flushed."""
+        if self._shared.flushed_before_read:
+            return self._flushed_sequence
         return self._active.end.next_sequence
 
     @property
@@ -112,8 +123,15 @@ class PartitionLog:
         self._active.append(batch)
         if was_empty:
             self._start = Start(batch.first_sequence, batch.first_offset, ms)
-        self._latest = batch
+        # A large batch is in a block of its own, which the memory budget counts.
+        self._latest = batch if length < SPAN_BYTES else None
+        if self._shared.flushed_before_read:
+            self._shared.dirty.tell(self._set_flushed, batch.next_sequence)
         return batch
+
+    def _set_flushed(self, sequence: int) -> None:
+        """From the thread of a sync: everything below `sequence` is on the disk."""
+        self._flushed_sequence = sequence
 
     def _roll(self) -> None:
         """Seal the last segment and begin another. A crash between any two steps loses nothing.
@@ -121,20 +139,20 @@ class PartitionLog:
         The old file is flushed before the new one exists, so no power cut leaves a hole.
         """
         old = self._active
-        old.flush()
+        old.finish()
         new = Segment.following(self._shared, self._home, old.end)
         old.seal()
         self._segments.append(new)
         self._active = new
 
     def batch_at(self, sequence: int) -> Batch | None:
-        """The batch that holds `sequence`, or None at the end of the log.
+        """The batch that holds `sequence`, or None from `readable_sequence` on.
 
         A sequence that is trimmed away gives the oldest batch that is kept, without its trimmed
         events. Raises `SegmentCorrupt` where the stored bytes are not what was written.
         """
         sequence = max(sequence, self._start.sequence)
-        if sequence >= self._active.end.next_sequence:
+        if sequence >= self.readable_sequence:
             return None
         latest = self._latest
         if latest is None or sequence < latest.first_sequence:

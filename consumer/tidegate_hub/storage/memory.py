@@ -4,7 +4,8 @@ Rules: clean blocks (their bytes are in a file too) are dropped, least recently 
 blocks (there is no file) are never dropped: their segment is asked to write itself to a file, the
 least recently used first, once they take more than seven eighths. So a reader of old data always
 has an eighth of the budget, and reading never needs to write. The open block at the end of a
-partition (at most about 64 KiB) is not counted.
+partition (less than 128 KiB) and its last batch, where that is a small one (less than 64 KiB), are
+not counted.
 """
 
 from __future__ import annotations

@@ -105,6 +105,10 @@ def _open_segment(made: Recovery, path: Path, is_last: bool) -> None:
     made.segments.append(segment)
     if is_last and flaw is not None:
         _cut(made, path, file_size, end, flaw)
+    if is_last and shared.durable and end.size > covered:
+        # Whoever wrote it may not have come to flushing it.
+        flush = shared.dirty.sync_one if shared.flushed_before_read else shared.dirty.mark
+        flush(str(path))
     if not is_last:
         if flaw is not None:
             made.say(f"{path.name} is damaged at byte {end.size:,}: {flaw.value}")

@@ -17,6 +17,13 @@ class Retention:
     max_age_ms: int | None = None
     max_bytes: int | None = None
 
+    def changed_by(self, other: Retention) -> Retention:
+        """This, with what the other sets; what it leaves open stays."""
+        return Retention(
+            self.max_age_ms if other.max_age_ms is None else other.max_age_ms,
+            self.max_bytes if other.max_bytes is None else other.max_bytes,
+        )
+
 
 KEEP_FOR_EVER = Retention()
 

@@ -131,13 +131,18 @@ class Segment:
             if block is not self._tail:
                 self._shared.memory.unpin(block)
 
-    def flush(self) -> None:
-        """Bring the file to the disk now."""
+    def finish(self) -> None:
+        """Before the segment is sealed: its file holds the batches, nothing else, and is flushed.
+
+        Where that fails the segment is as before and can still be appended to.
+        """
+        if self.path is not None:
+            self._shared.files.mend(self._file)
         if self._shared.durable:
             self._shared.dirty.sync_one(self._file)
 
     def seal(self, has_sidecar: bool = False) -> None:
-        """Nothing is appended any more. The caller has flushed the file if it is to be durable."""
+        """Nothing is appended any more. The caller has finished the file, or found it sealed."""
         self._close_tail()
         if has_sidecar or self.write_sidecar():
             self._hold_index()

@@ -22,4 +22,5 @@ class Shared:
     directory: str  # for messages
     persistent: bool  # there is a data directory
     durable: bool  # there is one, and it is flushed: fsync is not `never`
+    flushed_before_read: bool  # fsync is `always`: readers get what no power cut can take back
     new_spill_path: Callable[[], Path]  # a fresh name in the temporary directory

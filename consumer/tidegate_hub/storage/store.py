@@ -2,8 +2,9 @@
 
 The fsync policies, for a store with a data directory:
 
-    always    the server acknowledges an append only after a `sync` that began after it returned;
-              nothing acknowledged is lost, whatever ends the machine
+    always    the server acknowledges an append only after a `sync` that began after it returned,
+              and readers get it no earlier; nothing acknowledged or read is lost, whatever ends
+              the machine
     interval  the server calls `sync` once a second; a power cut can lose the last second, the end
               of the process loses nothing
     never     the operating system writes when it likes; a power cut can lose more, the end of the
@@ -18,8 +19,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from tidegate_hub.storage.errors import StorageClosed, StorageError, write_error
-from tidegate_hub.storage.files import DirectoryLock, OpenFiles, make_directory, remove_directory
+from tidegate_hub.storage.errors import StorageClosed, StorageError
+from tidegate_hub.storage.files import DirectoryLock, OpenFiles, make_directory
 from tidegate_hub.storage.hubs import StoredHub, directory_name, read_hubs, save_hubs
 from tidegate_hub.storage.log import PartitionLog
 from tidegate_hub.storage.memory import MemoryBudget
@@ -27,6 +28,7 @@ from tidegate_hub.storage.recovery import recover
 from tidegate_hub.storage.retention import KEEP_FOR_EVER, Retention, first_to_keep
 from tidegate_hub.storage.segment import Segment
 from tidegate_hub.storage.shared import Shared
+from tidegate_hub.storage.spill import SpillFolder
 from tidegate_hub.storage.syncing import DirtyFiles
 
 FsyncPolicy = Literal["always", "interval", "never"]
@@ -53,8 +55,7 @@ class Store:
         self.recovered: list[str] = []  # what recovery cut or missed, in words
         self._logs: dict[tuple[str, str], PartitionLog] = {}
         self._hubs: dict[str, StoredHub] = {}
-        self._spill_directory: Path | None = None
-        self._spilled = 0
+        self._spilled = SpillFolder()
         self._closed = False
         self._lock: DirectoryLock | None = None
         durable = directory is not None and fsync != "never"
@@ -62,6 +63,7 @@ class Store:
             # Whole segments are spilled, so they must be small against the budget.
             share = max(memory_budget_bytes // 8, _SMALLEST_SEGMENT_BYTES)
             segment_bytes = min(segment_bytes, share)
+            self._spilled.remove_left_overs()
         else:
             make_directory(directory, durable=durable)
             self._lock = DirectoryLock(directory)
@@ -75,7 +77,8 @@ class Store:
             directory=shown,
             persistent=directory is not None,
             durable=durable,
-            new_spill_path=self._new_spill_path,
+            flushed_before_read=durable and fsync == "always",
+            new_spill_path=self._spilled.new_path,
         )
 
     def open_log(self, hub: str, partition: str) -> PartitionLog:
@@ -138,6 +141,8 @@ class Store:
         """Remember a hub, or what has changed about it, and the retention of its partitions."""
         self._require_open()
         hub = StoredHub(name, partitions, tuple(groups), created_ms, retention)
+        if self._hubs.get(name) == hub:
+            return hub
         hubs = {**self._hubs, name: hub}
         if self.directory is not None:
             save_hubs(self.directory, list(hubs.values()), durable=self._shared.durable)
@@ -162,26 +167,10 @@ class Store:
                 log.close()
         finally:
             self._shared.files.close()
-            self._remove_spilled()
+            self._spilled.remove()
             if self._lock is not None:
                 self._lock.release()
 
     def _require_open(self) -> None:
         if self._closed:
             raise StorageClosed
-
-    def _new_spill_path(self) -> Path:
-        if self._spill_directory is None:
-            import tempfile  # noqa: PLC0415 - dear to import, and most stores never spill
-
-            try:
-                self._spill_directory = Path(tempfile.mkdtemp(prefix="tidegate-hub-"))
-            except OSError as error:
-                where = "the directory for temporary files"
-                raise write_error(error, where, where) from error
-        self._spilled += 1
-        return self._spill_directory / f"{self._spilled:08d}.seg"
-
-    def _remove_spilled(self) -> None:
-        if self._spill_directory is not None:
-            remove_directory(self._spill_directory)

@@ -105,18 +105,12 @@ class AioReader:
             await self._store.close()
 
 
-class AioHubClient:
+class AioHubClient(HubClient):
     """A producer client of the asyncio SDK, and readers on demand."""
 
     kind = "aio"
-
-    def __init__(self, connection_string: str, hub: str, **options: Any) -> None:
-        self.connection_string = connection_string
-        self._options = {"eventhub_name": hub, **options}
-        self._producer = EventHubProducerClient.from_connection_string(
-            connection_string, retry_total=0, **self._options
-        )
-        self._others: list[HubClient] = []
+    producer_type = EventHubProducerClient
+    reader_type = AioReader
 
     async def send(self, events: Any, **to: Any) -> None:
         await self._producer.send_batch(events, **to)
@@ -128,26 +122,13 @@ class AioHubClient:
         return await self._producer.create_batch(**limits)
 
     async def hub_properties(self) -> dict[str, Any]:
-        return await self._producer.get_eventhub_properties()
+        return dict(await self._producer.get_eventhub_properties())
 
     async def partition_ids(self) -> list[str]:
-        return await self._producer.get_partition_ids()
+        return list(await self._producer.get_partition_ids())
 
     async def partition_properties(self, partition: str) -> dict[str, Any]:
-        return await self._producer.get_partition_properties(partition)
+        return dict(await self._producer.get_partition_properties(partition))
 
-    def read(self, reading: Reading) -> Reader:
-        return AioReader(self.connection_string, self._options, reading)
-
-    def on(self, **changes: Any) -> HubClient:
-        """A client like this one with other options; it is closed with this one."""
-        options = {**self._options, **changes}
-        connection_string = options.pop("connection_string", self.connection_string)
-        other = AioHubClient(connection_string, options.pop("eventhub_name"), **options)
-        self._others.append(other)
-        return other
-
-    async def close(self) -> None:
-        for other in self._others:
-            await other.close()
+    async def close_producer(self) -> None:
         await self._producer.close()

@@ -7,11 +7,12 @@ leaves the `async with` of its reader.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 from azure.eventhub import EventData
 
@@ -112,21 +113,57 @@ class Reader(Protocol):
     async def __aexit__(self, *reason: object) -> None: ...
 
 
-class HubClient(Protocol):
+class HubClient(ABC):
     """One kind of Python client on one hub: the calls of the producer, made awaitable."""
 
-    kind: str
-    connection_string: str
+    kind: ClassVar[str]
+    producer_type: ClassVar[Any]  # of the SDK
+    reader_type: ClassVar[Callable[..., Reader]]
 
+    def __init__(self, connection_string: str, hub: str, **options: Any) -> None:
+        self.connection_string = connection_string
+        self._options = {"eventhub_name": hub, **options}
+        self._producer = self.producer_type.from_connection_string(
+            connection_string, retry_total=0, **self._options
+        )
+        self._others: list[HubClient] = []
+
+    @abstractmethod
     async def send(self, events: Any, **to: Any) -> None: ...
+
+    @abstractmethod
     async def send_event(self, event: Any, **to: Any) -> None: ...
+
+    @abstractmethod
     async def create_batch(self, **limits: Any) -> Any: ...
+
+    @abstractmethod
     async def hub_properties(self) -> dict[str, Any]: ...
+
+    @abstractmethod
     async def partition_ids(self) -> list[str]: ...
+
+    @abstractmethod
     async def partition_properties(self, partition: str) -> dict[str, Any]: ...
-    def read(self, reading: Reading) -> Reader: ...
-    def on(self, **changes: Any) -> HubClient: ...
-    async def close(self) -> None: ...
+
+    @abstractmethod
+    async def close_producer(self) -> None: ...
+
+    def read(self, reading: Reading) -> Reader:
+        return self.reader_type(self.connection_string, self._options, reading)
+
+    def on(self, **changes: Any) -> HubClient:
+        """A client like this one with other options; it is closed with this one."""
+        options = {**self._options, **changes}
+        connection_string = options.pop("connection_string", self.connection_string)
+        other = type(self)(connection_string, options.pop("eventhub_name"), **options)
+        self._others.append(other)
+        return other
+
+    async def close(self) -> None:
+        for other in self._others:
+            await other.close()
+        await self.close_producer()
 
 
 async def events_of(

@@ -106,6 +106,10 @@ POSITIONS = (
     ),
     Scenario("start_after_enqueued_time", "A reader that starts after a time skips what is older."),
     Scenario(
+        "start_at_enqueued_time",
+        "A reader that starts at a time, inclusive, gets what was appended in that millisecond.",
+    ),
+    Scenario(
         "offset_beyond_the_end_is_refused",
         "A reader that starts beyond the last offset is refused with an argument error.",
     ),

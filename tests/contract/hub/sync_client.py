@@ -62,18 +62,12 @@ class SyncReader:
         assert not self._thread.is_alive(), "the reader did not stop when its client was closed"
 
 
-class SyncHubClient:
+class SyncHubClient(HubClient):
     """A producer client of the synchronous SDK, and readers on demand."""
 
     kind = "sync"
-
-    def __init__(self, connection_string: str, hub: str, **options: Any) -> None:
-        self.connection_string = connection_string
-        self._options = {"eventhub_name": hub, **options}
-        self._producer = EventHubProducerClient.from_connection_string(
-            connection_string, retry_total=0, **self._options
-        )
-        self._others: list[HubClient] = []
+    producer_type = EventHubProducerClient
+    reader_type = SyncReader
 
     async def send(self, events: Any, **to: Any) -> None:
         await asyncio.to_thread(self._producer.send_batch, events, **to)
@@ -93,18 +87,5 @@ class SyncHubClient:
     async def partition_properties(self, partition: str) -> dict[str, Any]:
         return await asyncio.to_thread(self._producer.get_partition_properties, partition)
 
-    def read(self, reading: Reading) -> Reader:
-        return SyncReader(self.connection_string, self._options, reading)
-
-    def on(self, **changes: Any) -> HubClient:
-        """A client like this one with other options; it is closed with this one."""
-        options = {**self._options, **changes}
-        connection_string = options.pop("connection_string", self.connection_string)
-        other = SyncHubClient(connection_string, options.pop("eventhub_name"), **options)
-        self._others.append(other)
-        return other
-
-    async def close(self) -> None:
-        for other in self._others:
-            await other.close()
+    async def close_producer(self) -> None:
         await asyncio.to_thread(self._producer.close)

@@ -9,7 +9,7 @@ from contract.wire.place import Place
 from contract.wire.test_refusals import refused
 from support.amqp_peer import Peer
 from support.hub_bench import token_for
-from support.hub_messages import data, put_token
+from support.hub_messages import data, put_token, read_request
 from tidegate_amqp import Accepted, ConnectionSettings
 from tidegate_hub.connection_string import DEFAULT_KEY, DEFAULT_KEY_NAME
 
@@ -109,3 +109,27 @@ def test_plain_that_is_not_even_that_is_refused(checked: Place) -> None:
 def test_names_of_hubs_are_not_guarded_by_tokens(checked: Place) -> None:
     peer = checked.open()
     assert refused(peer, peer.attach_sender("nowhere"))[0] == "amqp:not-found"
+
+
+def asked(peer: Peer, place: Place) -> dict[str, object]:
+    """What `$management` answers to a request that carries no token."""
+    return Desk(peer, "$management").told(read_request("eventhub", place.hub))
+
+
+def test_management_without_a_token_of_its_own_needs_a_right_of_the_connection(
+    checked: Place,
+) -> None:
+    peer = checked.open()
+    told = asked(peer, checked)
+    assert told["status-code"] == 401
+    assert told["error-condition"] == "amqp:unauthorized-access"
+    assert "'Listen' claim(s) are required" in str(told["status-description"])
+    checked.server.add_hub(f"{checked.hub}-other", 1)
+    assert put(peer, f"{checked.hub}-other") == 202
+    assert asked(peer, checked)["status-code"] == 401
+    assert put(peer, checked.hub) == 202
+    assert asked(peer, checked)["status-code"] == 200
+
+
+def test_management_without_a_token_is_open_to_plain_with_the_key(checked: Place) -> None:
+    assert asked(checked.open(plain(DEFAULT_KEY_NAME, DEFAULT_KEY)), checked)["status-code"] == 200

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from contract.wire.desk import Desk
 from contract.wire.place import Place
 from support.amqp_peer import ATTACH, DETACH, FLOW, Peer
-from support.hub_messages import data
+from support.hub_messages import data, put_token, request
 from tidegate_amqp import Link, Symbol
 
 # The fields of an attach, by their places.
@@ -57,6 +58,9 @@ def test_a_senders_attach_is_answered_as_the_service_does(place: Place) -> None:
     assert fields[OFFERED] is fields[DESIRED] is None
     assert fields[PROPERTIES] == {
         TIMEOUT: 60_000,
+        "app-id": "",
+        "auth-type": "None",
+        "client-auth-id": "",
         "client-id": "peer",
         "client-ip": "127.0.0.1",
     }
@@ -82,6 +86,9 @@ def test_a_receivers_attach_is_answered_as_the_service_does(place: Place) -> Non
     assert list(fields[PROPERTIES].items()) == [  # type: ignore[attr-defined]
         (TIMEOUT, 60_000),
         (EPOCH, 3),
+        ("app-id", ""),
+        ("auth-type", "None"),
+        ("client-auth-id", ""),
         ("client-id", "peer"),
         ("client-ip", "127.0.0.1"),
     ]
@@ -126,9 +133,31 @@ def test_a_refused_attach_is_answered_without_ends_and_then_detached(place: Plac
     assert codes[:2] == [ATTACH, DETACH]
 
 
-def test_a_sender_is_given_a_thousand_and_topped_up_after_a_hundred(place: Place) -> None:
+def test_a_sender_without_a_token_is_given_three_hundred(place: Place) -> None:
     peer = place.open()
     link = peer.attach_sender(place.hub)
+    assert link.credit == 300
+    peer.outcome([peer.send(link, data(b"x")) for _ in range(100)][-1])
+    peer.until(lambda: link.credit == 300, "more credit")
+    assert credits(peer) == [(0, 300), (100, 300)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("servicebus.windows.net:sastoken", "Sas"), ("jwt", "Aad")]
+)
+def test_a_sender_with_a_token_is_given_a_thousand(place: Place, kind: str, name: str) -> None:
+    peer = place.open()
+    named = {"operation": "put-token", "type": kind, "name": f"sb://h/{place.hub}"}
+    assert Desk(peer, "$cbs").told(request(named, "any"))["status-code"] == 202
+    link = peer.attach_sender(place.hub)
+    assert link.credit == 1_000
+    assert reply(peer, link)[PROPERTIES]["auth-type"] == name  # type: ignore[index]
+
+
+def test_a_sender_is_topped_up_after_a_hundred(place: Place) -> None:
+    peer = place.open()
+    Desk(peer, "$cbs").told(put_token(f"sb://h/{place.hub}", "any"))
+    link = peer.attach_sender(place.hub, peer.begin())
     assert link.credit == 1_000
     for hundreds in range(1, 4):
         last = [peer.send(link, data(b"x")) for _ in range(99)][-1]
@@ -141,7 +170,9 @@ def test_a_sender_is_given_a_thousand_and_topped_up_after_a_hundred(place: Place
 
 def credits(peer: Peer) -> list[tuple[int, int]]:
     """(delivery-count, link-credit) of each flow of a link."""
-    return [(each.fields[5], each.fields[6]) for each in peer.frames(FLOW) if each.fields[4] == 0]
+    flows = [each.fields for each in peer.frames(FLOW) if each.fields[7]]
+    assert {fields[7] for fields in flows} == {(1 << 32) - 1}  # available, on publishers' links
+    return [(fields[5], fields[6]) for fields in flows]
 
 
 def test_a_link_may_be_attached_again_under_its_name(place: Place) -> None:

@@ -10,7 +10,7 @@ import pytest
 from contract.wire.place import Place
 from support.amqp_peer import DETACH, Peer
 from support.hub_messages import data
-from tidegate_amqp import Accepted, Error, Link
+from tidegate_amqp import Accepted, Described, Error, Link, Symbol
 
 LEARN_MORE = "To know more visit https://aka.ms/sbResourceMgrExceptions."
 TRACKED = re.compile(
@@ -81,7 +81,7 @@ def test_a_sender_to_nowhere_is_refused(
         (
             "{hub}/ConsumerGroups/nobody/Partitions/0",
             "amqp:not-found",
-            "The messaging entity '{hub}/ConsumerGroups/nobody/Partitions/0' could not be found.",
+            "The messaging entity 'localhost:eventhub:{hub}~0|nobody' could not be found.",
         ),
         (
             "{hub}/ConsumerGroups/$Default/Partitions/2",
@@ -124,6 +124,60 @@ def test_a_selector_that_asks_for_no_position_is_refused(place: Place, selector:
         "com.microsoft:argument-error",
         f"The filter '{shown}' is not a valid amqp filter for EventHub entities",
     )
+
+
+SELECTOR = Symbol("apache.org:selector-filter:string")
+ALL = "amqp.annotation.x-opt-offset > '-1'"
+
+
+@pytest.mark.parametrize(
+    ("filters", "condition", "text"),
+    [
+        (
+            {SELECTOR: None},
+            "amqp:not-allowed",
+            "contains invalid filter type. System only support Jms or Apache selector filter type "
+            "but we found type 'null' associated with key 'apache.org:selector-filter:string'.",
+        ),
+        (
+            {SELECTOR: Described(SELECTOR, 7)},
+            "amqp:not-allowed",
+            "found type 'int' associated with key 'apache.org:selector-filter:string'.",
+        ),
+        (
+            {Symbol("com.example:sql"): Described(Symbol("com.example:sql"), "x = 1")},
+            "amqp:not-allowed",
+            "found type 'com.example:sql' associated with key 'com.example:sql'.",
+        ),
+        (
+            {SELECTOR: Described(SELECTOR, ALL), Symbol("more"): Described(SELECTOR, ALL)},
+            "com.microsoft:argument-error",
+            f"The filter '{ALL}, {ALL}' is not a valid amqp filter for EventHub entities",
+        ),
+    ],
+)
+def test_a_filter_that_is_no_selector_or_not_the_only_one_is_refused(
+    place: Place, filters: dict[Any, Any], condition: str, text: str
+) -> None:
+    peer = place.open()
+    found, said = refused(peer, peer.attach_receiver(place.feed(), filters=filters))
+    assert found == condition
+    assert said.endswith(text)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {SELECTOR: Described(SELECTOR, ALL)},
+        {SELECTOR: Described(0x468C00000004, ALL)},
+        {SELECTOR: ALL},
+        {Symbol("jms-selector"): Described(0x468C00000004, ALL)},
+    ],
+)
+def test_a_selector_is_taken_in_every_form_in_which_clients_send_it(
+    place: Place, filters: dict[Any, Any]
+) -> None:
+    assert place.open().attach_receiver(place.feed(), filters=filters).is_attached
 
 
 def test_an_offset_beyond_the_end_is_refused_with_the_last_one(place: Place) -> None:
@@ -185,3 +239,19 @@ def test_an_error_names_the_place_where_it_happened(place: Place) -> None:
     place.server.inject("detach_link", hub=place.hub)
     said = peer.refusal(link).description or ""
     assert f"SystemTracker:localhost:eventhub:{place.hub}~0|$Default," in said
+
+
+@pytest.mark.parametrize(
+    ("address", "tracker"),
+    [
+        ("{hub}/ConsumerGroups/$Default/Partitions/9", "localhost:eventhub:{hub}~9|$Default"),
+        ("{hub}/ConsumerGroups/nobody/Partitions/0", "localhost:eventhub:{hub}~0|nobody"),
+        ("nowhere/ConsumerGroups/$Default/Partitions/0", "localhost"),
+    ],
+)
+def test_a_refusal_names_the_place_as_far_as_it_exists(
+    place: Place, address: str, tracker: str
+) -> None:
+    peer = place.open()
+    error = peer.refusal(peer.attach_receiver(address.format(hub=place.hub)))
+    assert f" SystemTracker:{tracker.format(hub=place.hub)}, " in (error.description or "")

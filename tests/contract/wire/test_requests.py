@@ -228,7 +228,7 @@ def test_a_request_that_cannot_be_answered_says_why(
 def test_a_management_request_carries_a_token_where_tokens_are_checked(checked: Place) -> None:
     desk = Desk(checked.open(), "$management")
     told = desk.told(read_request("eventhub", checked.hub))
-    assert (told["status-code"], told["error-condition"]) == (401, "com.microsoft:auth-failed")
+    assert (told["status-code"], told["error-condition"]) == (401, "amqp:unauthorized-access")
     token = token_for(checked.hub, 1 << 32)
     assert desk.told(read_request("eventhub", checked.hub, security_token=token)) == {
         "operation": "READ",

@@ -6,8 +6,15 @@ import socket
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from support.amqp_peer import Peer, SocketLine
+from support.certificates import make_certificates
 from support.hub_messages import data
 from tidegate_amqp import Accepted
 from tidegate_hub.config import HubSpec
@@ -46,6 +53,34 @@ def test_a_hub_without_its_certificate_leaves_its_port_free(tmp_path: Path) -> N
         pass
     with running_hub(port=port) as hub:
         assert hub.port == port
+
+
+def test_a_key_with_a_password_is_refused_and_nobody_is_asked_for_it(tmp_path: Path) -> None:
+    made = make_certificates(tmp_path)
+    key = load_pem_private_key(made.private_key.read_bytes(), None)
+    made.private_key.write_bytes(
+        key.private_bytes(
+            Encoding.PEM, PrivateFormat.TraditionalOpenSSL, BestAvailableEncryption(b"sesame")
+        )
+    )
+    with (
+        pytest.raises(StartError, match=r"key\.pem is encrypted with a password"),
+        running_hub(tls_port=0, certificate=made.certificate, private_key=made.private_key),
+    ):
+        pass
+
+
+def test_the_default_hub_is_made_only_where_there_is_no_other(tmp_path: Path) -> None:
+    default = (HubSpec("telemetry", 2),)
+    with running_hub(default_hubs=default) as hub:
+        assert send(hub, "telemetry/Partitions/1")
+    with running_hub(data=tmp_path, hubs=(HubSpec("other", 1),)):
+        pass
+    with (
+        running_hub(data=tmp_path, default_hubs=default) as hub,
+        Peer(SocketLine(hub.port)) as peer,
+    ):
+        assert peer.refusal(peer.attach_sender("telemetry")).condition == "amqp:not-found"
 
 
 def test_two_hubs_run_beside_each_other(tmp_path: Path) -> None:

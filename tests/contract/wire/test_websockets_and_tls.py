@@ -39,6 +39,7 @@ class WebSocketLine:
     def __init__(self, line: SocketLine, piece: int = 1 << 20) -> None:
         self.line = line
         self._piece = piece
+        self.close_code: int | None = None
         self.connection = WSConnection(ConnectionType.CLIENT)
         line.write(
             self.connection.send(Request(host="localhost", target=PATH, subprotocols=[SUBPROTOCOL]))
@@ -61,8 +62,10 @@ class WebSocketLine:
 
     def read(self, seconds: float) -> bytes | None:
         events = self._events(seconds)
-        if any(isinstance(each, CloseConnection) for each in events):
-            return b""
+        for each in events:
+            if isinstance(each, CloseConnection):
+                self.close_code = each.code
+                return b""
         return b"".join(each.data for each in events if isinstance(each, BytesMessage)) or None
 
     def cut(self) -> None:
@@ -143,6 +146,7 @@ def test_an_amqp_close_closes_the_websocket(home: Place) -> None:
     peer = Peer(line).open()
     peer.connection.close()
     peer.until_over()
+    assert line.close_code == 1000
     line.cut()
 
 

@@ -45,8 +45,9 @@ def test_a_line_without_a_figure_needs_a_reason() -> None:
 
 def test_the_results_file_has_exactly_the_agreed_keys(tmp_path: Path) -> None:
     bench = harness.Bench("sample", results=tmp_path)
-    bench.line("serve", "us", ours=2.0, peer=34.0, target=1.5)
-    bench.line("disk", "MB", target=300, reason="takes minutes: run without QUICK=1")
+    bench.add(harness.make_line("serve", "us", ours=2.0, peer=34.0, target=1.5))
+    reason = "takes minutes: run without QUICK=1"
+    bench.add(harness.make_line("disk", "MB", target=300, reason=reason))
     bench.finish()
     written = json.loads((tmp_path / "sample.json").read_text(encoding="utf-8"))
     assert written == [
@@ -66,8 +67,8 @@ def test_the_end_of_a_run_shows_a_table_and_what_was_missed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench = harness.Bench("sample", results=tmp_path)
-    bench.line("serve an event", "us", ours=2.0, peer=34.0, target=1.5)
-    bench.line("disk", "MB", reason="takes minutes")
+    bench.add(harness.make_line("serve an event", "us", ours=2.0, peer=34.0, target=1.5))
+    bench.add(harness.make_line("disk", "MB", reason="takes minutes"))
     bench.finish()
     said = capsys.readouterr().out
     assert (

@@ -12,8 +12,8 @@ import tidegate
 from support.tree import ROOT, files_of, named
 
 TEXT = (
-    ".cfg", ".in", ".ini", ".js", ".json", ".lock", ".md", ".mjs", ".py", ".sh", ".toml", ".txt",
-    ".yaml", ".yml", "Makefile", "NOTICE", "run",
+    ".cfg", ".in", ".ini", ".java", ".js", ".json", ".lock", ".md", ".mjs", ".py", ".sh", ".toml",
+    ".txt", ".xml", ".yaml", ".yml", "Makefile", "NOTICE", "run",
 )  # fmt: skip
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:root|work|tmp|home)/[\w.-]+")
 ADDRESS = re.compile(r"[a-z+]+://\S+|--(?:extra-)?index-url|--find-links")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,14 +32,15 @@ def identifiers(source: str) -> Iterator[tuple[str, int]]:
             yield node.attr, node.lineno
 
 
-def synonyms_in(path: Path) -> Iterator[tuple[str, str]]:
+@functools.cache
+def synonyms_in(path: Path) -> list[tuple[str, str]]:
     """The banned synonyms in a file's names, each with what to do about it."""
     names = [(path.stem, 1), *identifiers(path.read_text(encoding="utf-8"))]
-    for name, line in names:
-        found = words.banned_in(name)
-        if found:
-            synonym, word = found
-            yield synonym, f"{named(path)}:{line}: '{name}' says '{synonym}': say '{word}'"
+    return [
+        (found[0], f"{named(path)}:{line}: '{name}' says '{found[0]}': say '{found[1]}'")
+        for name, line in names
+        if (found := words.banned_in(name))
+    ]
 
 
 def test_no_name_uses_a_banned_synonym() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate_hub.config import HubSpec, combine, parse_config, parse_hub
+from tidegate_hub.config import HubSpec, checked_hub, combine, parse_config, parse_hub
 from tidegate_hub.config_json import ConfigError
 
 DECLARED = [
@@ -115,12 +115,13 @@ WRONG_ENTITIES = [
     ({"PartitionCount": 0}, f"{ENTITY}.PartitionCount: {PARTITIONS}, found 0"),
     ({"PartitionCount": 2.5}, f"{ENTITY}.PartitionCount: {PARTITIONS}, found 2.5"),
     ({"PartitionCount": True}, f"{ENTITY}.PartitionCount: {PARTITIONS}, found true"),
-    ({"PartitionCount": None}, f"{ENTITY}.PartitionCount: is missing"),
-    ({"Name": None}, f"{ENTITY}.Name: is missing"),
+    ({"PartitionCount": None}, f"{ENTITY}.PartitionCount: is missing; {PARTITIONS}"),
+    ({"Name": None}, f"{ENTITY}.Name: is missing; expected the hub's name"),
     ({"Name": 5}, f"{ENTITY}.Name: expected a name of 1 to 256"),
     ({"ConsumerGroups": {}}, f"{ENTITY}.ConsumerGroups: expected a list, found {{}}"),
     ({"ConsumerGroups": ["a"]}, f'{ENTITY}.ConsumerGroups[0]: expected an object, found "a"'),
-    ({"ConsumerGroups": [{}]}, f"{ENTITY}.ConsumerGroups[0].Name: is missing"),
+    ({"ConsumerGroups": [{}]},
+     f"{ENTITY}.ConsumerGroups[0].Name: is missing; expected the group's name"),
     ({"ConsumerGroups": [{"Name": "a"}, {"Name": "A"}]},
      f'{ENTITY}.ConsumerGroups[1].Name: expected every group once, found "A"'),
     ({"RetentionHours": -1}, f"{ENTITY}.RetentionHours: expected a number greater than 0"),
@@ -169,12 +170,33 @@ def test_there_is_exactly_one_namespace_and_at_least_one_hub() -> None:
         ('{\n "UserConfig": {,\n}', "hubs.json: line 2, column 17: not valid JSON"),
         ("", "hubs.json: line 1, column 1: not valid JSON"),
         ("[]", "hubs.json: expected an object, found []"),
-        ("{}", "hubs.json: UserConfig: is missing"),
+        (
+            "{}",
+            "hubs.json: UserConfig: is missing; expected an object with NamespaceConfig",
+        ),
+        (
+            '{"UserConfig": {}}',
+            "NamespaceConfig: is missing; expected a list of exactly one namespace",
+        ),
+        (
+            '{"UserConfig": {"NamespaceConfig": [{}]}}',
+            "Entities: is missing; expected a list of at least one event hub",
+        ),
         ('{"UserConfig": 1}', "hubs.json: UserConfig: expected an object, found 1"),
         ("[" * 100_000, "nested too deeply"),
         ("9" * 5000, "too long a number"),
     ],
-    ids=["a comma", "nothing", "a list", "an empty object", "a number", "depth", "digits"],
+    ids=[
+        "a comma",
+        "nothing",
+        "a list",
+        "an empty object",
+        "no namespaces",
+        "no hubs",
+        "a number",
+        "depth",
+        "digits",
+    ],
 )
 def test_text_that_is_not_a_configuration_says_where(text: str, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -216,3 +238,25 @@ def test_no_document_makes_the_reader_fail_in_another_way(text: str) -> None:
         assert str(error).startswith(("Config.json", "hub "))
     else:
         assert all(hub.name for hub in hubs)
+
+
+def test_parts_that_a_program_gives_are_checked_as_those_of_a_file_are() -> None:
+    hub = checked_hub("add_hub", "telemetry", 4, ["analytics"])
+    assert hub == HubSpec("telemetry", 4, ("$Default", "analytics"))
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        (("telemetry", 0), f"add_hub: partitions: {PARTITIONS}, found 0"),
+        (("telemetry", 1025), f"add_hub: partitions: {PARTITIONS}, found 1025"),
+        (("a b", 1), "add_hub: name: expected a name of 1 to 256"),
+        (("telemetry", 1, ["a", "A"]), 'add_hub: groups: expected every group once, found "A"'),
+        (("telemetry", 1, "abc"), 'add_hub: groups: expected a list of names, found "abc"'),
+    ],
+    ids=["none", "too many", "a space", "a group twice", "groups that are one text"],
+)
+def test_parts_that_cannot_be_say_what_was_expected(parts: tuple[Any, ...], words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        checked_hub("add_hub", *parts)
+    assert words in str(caught.value)

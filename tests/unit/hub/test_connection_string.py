@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from azure.eventhub import EventHubConnectionStringProperties, parse_connection_string
 
 from tidegate_hub.connection_string import (
+    DEFAULT_KEY,
+    DEFAULT_KEY_NAME,
     ConnectionString,
     ConnectionStringError,
-    for_hub,
     make,
     parse,
 )
@@ -16,12 +19,16 @@ from tidegate_hub.connection_string import (
 SECRET = "c2VjcmV0LXNlY3JldA=="
 
 
+PRINTED = ConnectionString("localhost", 5672, DEFAULT_KEY_NAME, DEFAULT_KEY, emulator=True)
+
+
 def test_what_an_embedded_hub_prints() -> None:
-    assert for_hub("localhost", 5672) == (
+    assert make(PRINTED) == (
         "Endpoint=sb://localhost:5672;SharedAccessKeyName=RootManageSharedAccessKey;"
         "SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true"
     )
-    assert for_hub("localhost", 5671, "telemetry", tls=True) == (
+    with_tls = replace(PRINTED, port=5671, hub="telemetry", emulator=False)
+    assert make(with_tls) == (
         "Endpoint=sb://localhost:5671;SharedAccessKeyName=RootManageSharedAccessKey;"
         "SharedAccessKey=SAS_KEY_VALUE;EntityPath=telemetry"
     )
@@ -29,7 +36,7 @@ def test_what_an_embedded_hub_prints() -> None:
 
 def test_the_official_client_reads_what_is_printed() -> None:
     read: EventHubConnectionStringProperties = parse_connection_string(
-        for_hub("localhost", 5672, "telemetry")
+        make(replace(PRINTED, hub="telemetry"))
     )
     assert read.fully_qualified_namespace == "localhost:5672"
     assert read.eventhub_name == "telemetry"

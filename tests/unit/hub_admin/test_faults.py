@@ -113,7 +113,6 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"kind": "throttle", "group": "$Default"}, "body", "only the keys kind, hub, partition"),
     ({"kind": "server_busy", "times": 0}, "times", "a whole number from 1"),
     ({"kind": "server_busy", "for_seconds": 1, "until": 2}, "for_seconds", "nothing beside until"),
-    ({"kind": "expire_retention", "times": 1}, "body", "only the keys"),
     ({"kind": "delay", "parameters": {"seconds": 0}}, "parameters.seconds", "a number above 0"),
     ({"kind": "delay", "parameters": {"seconds": 1, "on": ["sned"]}}, "parameters.on[0]", "one of"),
     (
@@ -146,6 +145,7 @@ PARAMETERS = ["wait_seconds", "events_per_second", "condition", "description", "
               "before_sequence", "nix"]  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(list(Kind)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +56,7 @@ def post_is_answered_well(path: str, body: bytes) -> None:
     server.broker.store.close()
 
 
+@pytest.mark.slow
 @QUICK
 @given(st.sampled_from(POSTS), VALUES)
 def test_any_json_is_answered(path: str, body: Any) -> None:
@@ -67,6 +69,7 @@ def test_any_bytes_are_answered(path: str, body: bytes) -> None:
     post_is_answered_well(path, body)
 
 
+@pytest.mark.slow
 @QUICK
 @given(st.sampled_from(list(Kind)), st.dictionaries(KEYS, VALUES, max_size=2), st.data())
 def test_any_fault_with_something_odd_in_it_is_answered(

@@ -74,6 +74,54 @@ async def test_finishing_waits_for_nothing_where_nothing_is_due() -> None:
     await GroupCommit(SlowStore()).finish()
 
 
+async def test_a_confirmation_that_fails_is_reported_and_the_next_ones_are_given() -> None:
+    reported, told = list[str](), list[str]()
+    commit = GroupCommit(Store(None), reported.append)
+
+    def fail(_failure: StorageError | None) -> None:
+        raise LookupError("of the test")
+
+    commit.when_durable(fail)
+    commit.when_durable(lambda _failure: told.append("same flush"))
+    await commit.finish()
+    commit.when_durable(lambda _failure: told.append("next flush"))
+    await commit.finish()
+    assert told == ["same flush", "next flush"]
+    assert reported == ["a send could not be answered after its flush: LookupError('of the test')"]
+
+
+async def test_a_flush_that_fails_in_an_unknown_way_refuses_and_the_next_one_is_tried() -> None:
+    class OddStore(Store):
+        is_odd = True
+
+        def sync(self) -> None:
+            if self.is_odd:
+                raise LookupError("of the test")
+
+    store, told, reported = OddStore(None), list[StorageError | None](), list[str]()
+    commit = GroupCommit(store, reported.append)
+    commit.when_durable(told.append)
+    await commit.finish()
+    assert isinstance(told[0], StorageError)
+    assert reported == ["a flush to disk failed: LookupError('of the test')"]
+    store.is_odd = False
+    commit.when_durable(told.append)
+    await commit.finish()
+    assert told[1] is None
+
+
+async def test_finishing_gives_a_disk_up_that_hangs() -> None:
+    store, told, reported = SlowStore(), list[StorageError | None](), list[str]()
+    commit = GroupCommit(store, reported.append)
+    commit.when_durable(told.append)
+    await asyncio.wait_for(commit.finish(0.05), 5)
+    assert told == []
+    (line,) = reported
+    assert line.endswith("1 sends stay unanswered")
+    store.may_end.release()
+    await commit.finish()
+
+
 async def test_a_send_is_answered_only_when_it_is_on_disk() -> None:
     store = SlowStore()
     bench = Bench(store=store)

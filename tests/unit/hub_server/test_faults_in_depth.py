@@ -13,7 +13,6 @@ from support.hub_operations import DONE, RECEIVE, SEND, attempt, store_an_event
 from tidegate_amqp import Accepted, Rejected, Source, Target
 from tidegate_amqp import events as happened
 from tidegate_amqp.sections import BATCH_FORMAT, DATA, MESSAGE_ANNOTATIONS
-from tidegate_hub.fault_json import FaultError
 
 OTHER_GROUP = "telemetry/ConsumerGroups/analytics/Partitions/0"
 
@@ -194,11 +193,6 @@ def test_retention_expires_no_more_than_there_is(bench: Bench, before: int) -> N
         store_an_event(bench)
     bench.inject("expire_retention", before_sequence=before)
     assert len(stored(bench)) == (3 if before == 0 else 0)
-
-
-def test_expiring_for_a_time_is_refused() -> None:
-    with pytest.raises(FaultError, match="expire_retention acts once and at once"):
-        Bench().inject("expire_retention", for_seconds=5.0)
 
 
 def test_a_throttled_sender_is_told_to_wait_and_may_send_again_later(bench: Bench) -> None:

@@ -78,6 +78,23 @@ def test_the_hub_sends_heartbeats_as_often_as_its_peer_asks(bench: Bench) -> Non
     assert wire_of(peer).written.hex() == HEARTBEAT * 3
 
 
+def test_a_clock_that_is_set_back_keeps_no_heartbeat_back(bench: Bench) -> None:
+    peer = bench.open(ConnectionSettings("peer", idle_time_out_ms=60_000))
+    peer.until_quiet()
+    bench.now -= 3_600
+    bench.pass_time(30)
+    assert wire_of(peer).written.hex() == HEARTBEAT
+
+
+def test_a_clock_that_is_set_forward_closes_no_connection(bench: Bench) -> None:
+    peer, silent = bench.open(), bench.connect()
+    peer.begin()
+    bench.now += 3_600
+    bench.pass_time(1)
+    assert not wire_of(peer).is_closed
+    assert not wire_of(silent).is_closed
+
+
 def test_a_peer_that_asks_for_no_heartbeats_gets_none(bench: Bench) -> None:
     peer = bench.open(ConnectionSettings("peer", idle_time_out_ms=None))
     peer.until_quiet()

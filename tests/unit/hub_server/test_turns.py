@@ -175,3 +175,16 @@ def test_a_peer_may_ask_for_small_frames(bench: Bench, frame_size: int) -> None:
     sizes = [len(part(each.payload, DATA)) for each in peer.messages(link, 9)]
     assert sizes == [10, 400, 440, 460, 480, 500, 600, 5_000, 200_000]
     assert max(len(frame.raw) for frame in peer.frames()) <= frame_size
+
+
+def test_a_receiver_holds_no_events_that_it_has_been_sent(bench: Bench) -> None:
+    fill(bench, 10, 100)
+    peer = bench.open()
+    link = peer.attach_receiver(RECEIVE)
+    (feed,) = bench.broker.hubs.get("telemetry").partitions[0].feeds["$Default"]
+    link.grant(9)
+    peer.messages(link, 9)
+    assert feed._batch is not None
+    link.grant(1)
+    peer.messages(link, 10)
+    assert feed._batch is None

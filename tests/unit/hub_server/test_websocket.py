@@ -187,3 +187,13 @@ def test_any_bytes_after_get_are_taken(data: bytes) -> None:
     hub = WebSocket()
     hub.received(b"GET " + data)
     hub.received(b"\r\n\r\n")
+
+
+def test_a_close_by_the_hub_is_said_in_a_close_frame_once() -> None:
+    browser = Browser().open()
+    browser.connection.receive_data(browser.hub.close())
+    (closed,) = browser.connection.events()
+    assert isinstance(closed, CloseConnection)
+    assert closed.code == 1000
+    assert browser.hub.close() == b""
+    assert WebSocket().close() == b""

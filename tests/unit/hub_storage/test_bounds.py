@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -24,8 +23,10 @@ Open = Callable[..., Store]
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory of temporary files of the test's own."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
 
 
 @pytest.mark.parametrize("where", ["directory", "memory"])
@@ -66,6 +67,31 @@ def test_single_events_cost_no_objects_of_their_own(open_store: Open) -> None:
     assert (batch.event(0), batch.enqueued_ms, batch.count) == (b"12345", 12_345, 1)
 
 
+@pytest.mark.parametrize("where", ["directory", "memory"])
+def test_large_batches_at_the_ends_of_many_partitions_stay_within_the_budget(
+    where: str, tmp_path: Path, temporary: Path
+) -> None:
+    budget, partitions = 4_000_000, 64
+    store = Store(
+        tmp_path / "data" if where == "directory" else None,
+        fsync="never",
+        memory_budget_bytes=budget,
+    )
+    logs = [store.open_log("telemetry", str(partition)) for partition in range(partitions)]
+    tracemalloc.start()
+    try:
+        for log in logs:
+            log.append([b"%05d" % log.next_offset * 40_000], 1000)
+        used, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert used < budget * 5 / 4, f"{partitions} batches of 200 kB, one a partition"
+    for log in logs:
+        batch = log.batch_at(0)
+        assert batch is not None and len(batch.payload) == 200_000
+    store.close()
+
+
 def test_a_store_in_memory_makes_no_file_until_it_must_and_leaves_none(
     temporary: Path, fill: Fill, check_events: Check
 ) -> None:
@@ -75,10 +101,10 @@ def test_a_store_in_memory_makes_no_file_until_it_must_and_leaves_none(
     assert list(temporary.iterdir()) == []
     fill(log, [1000] * 15)
     (made,) = temporary.iterdir()
-    assert len(list(made.iterdir())) >= 1
+    assert len(list(made.glob("*.seg"))) >= 1
     check_events(log)
     log.trim_to(log.next_sequence)
-    assert list(made.iterdir()) == []
+    assert list(made.glob("*.seg")) == []
     fill(log, [1000] * 20)
     check_events(log)
     store.close()
@@ -86,15 +112,15 @@ def test_a_store_in_memory_makes_no_file_until_it_must_and_leaves_none(
 
 
 def test_a_store_in_memory_that_has_nowhere_to_spill_refuses_and_goes_on(
-    temporary: Path, fill: Fill, check_events: Check, monkeypatch: pytest.MonkeyPatch
+    temporary: Path, fill: Fill, check_events: Check
 ) -> None:
     store = Store(None, memory_budget_bytes=300_000)
     log = store.open_log("telemetry", "0")
-    with monkeypatch.context() as patch:
-        patch.setattr(tempfile, "tempdir", str(temporary / "missing"))
-        with pytest.raises(WriteFailed, match="cannot write the directory for temporary files"):
-            fill(log, [1000] * 5)
-        check_events(log)
+    temporary.rmdir()
+    with pytest.raises(WriteFailed, match="cannot write the directory for temporary files"):
+        fill(log, [1000] * 5)
+    check_events(log)
+    temporary.mkdir()
     fill(log, [1000] * 5)
     check_events(log)
     store.close()
@@ -112,6 +138,7 @@ def test_open_files_stay_below_the_limit(
         max_open_files=5,
     )
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - counted, not looked at
+    before += where == "memory"  # the lock of the temporary folder
     logs = [store.open_log("telemetry", str(partition)) for partition in range(8)]
     for _ in range(4):
         for log in logs:

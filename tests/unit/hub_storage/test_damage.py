@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -47,6 +48,7 @@ def read_sound(log: PartitionLog, event: Event) -> list[int]:
         sequence = batch.next_sequence
 
 
+@pytest.mark.slow
 @often
 @given(sizes=SIZES, data=st.data())
 def test_a_last_segment_cut_or_changed_anywhere_recovers_a_prefix(
@@ -78,6 +80,7 @@ def test_a_last_segment_cut_or_changed_anywhere_recovers_a_prefix(
         store.close()
 
 
+@pytest.mark.slow
 @often
 @given(
     sizes=SIZES,

@@ -139,20 +139,20 @@ def test_retention_makes_room_on_a_full_disk(
     check_events(log)
 
 
+def half(fd: int, buffers: list[bytes]) -> int:
+    os.write(fd, b"".join(buffers)[:30])
+    raise OSError(errno.EIO, "Input/output error")
+
+
+def refuse(*_: int) -> None:
+    raise OSError(errno.EROFS, "Read-only file system")
+
+
 def test_a_cut_that_fails_too_is_done_before_the_next_append(
     open_store: Open, fill: Fill, check_events: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = open_store().open_log("telemetry", "3")
     fill(log, [5])
-    writev = os.writev
-
-    def half(fd: int, buffers: list[bytes]) -> int:
-        writev(fd, [b"".join(buffers)[:30]])
-        raise OSError(errno.EIO, "Input/output error")
-
-    def refuse(*_: int) -> None:
-        raise OSError(errno.EROFS, "Read-only file system")
-
     with monkeypatch.context() as patch:
         patch.setattr(os, "writev", half)
         patch.setattr(os, "ftruncate", refuse)
@@ -167,6 +167,30 @@ def test_a_cut_that_fails_too_is_done_before_the_next_append(
     store = open_store()
     log = store.open_log("telemetry", "3")
     assert (log.next_sequence, store.recovered) == (10, [])
+
+
+def test_a_cut_that_fails_too_is_done_before_the_segment_is_sealed(
+    open_store: Open, fill: Fill, check_events: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(segment_bytes=5000)
+    log = store.open_log("telemetry", "3")
+    fill(log, [40])
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "writev", half)
+        patch.setattr(os, "ftruncate", refuse)
+        with pytest.raises(WriteFailed, match="Input/output error"):
+            fill(log, [1])
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "ftruncate", refuse)
+        with pytest.raises(WriteFailed, match="Read-only file system"):
+            fill(log, [40])  # does not fit any more, but what is torn cannot be sealed
+        assert len(segment_files(store)) == 1
+    fill(log, [40])
+    assert len(segment_files(store)) == 2
+    store = open_store(segment_bytes=5000)
+    log = store.open_log("telemetry", "3")
+    assert (log.next_sequence, store.recovered) == (80, [])
+    check_events(log)
 
 
 def test_a_store_in_memory_refuses_when_it_can_spill_no_more(

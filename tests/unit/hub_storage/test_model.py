@@ -98,6 +98,7 @@ class Life:
             self.store = self.open()
 
 
+@pytest.mark.slow
 @settings(
     max_examples=80,
     deadline=None,

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
+from support.store_files import SMALL, files, overwrite
 from tidegate_hub.storage import Batch, PartitionLog, Store
 
 Fill = Callable[[PartitionLog, list[int]], list[Batch]]
 Check = Callable[[PartitionLog], None]
 Open = Callable[..., Store]
 Abandon = Callable[[Store], None]
-SMALL = 20_000  # bytes a segment: five or six batches of 30
-
-
-def files(store: Store, suffix: str) -> list[Path]:
-    assert store.directory is not None
-    return sorted((store.directory / "hubs" / "telemetry" / "3").glob(f"*{suffix}"))
-
-
-def overwrite(path: Path, position: int, data: bytes) -> None:
-    with path.open("r+b") as file:
-        file.seek(position)
-        file.write(data)
 
 
 def test_an_incomplete_batch_is_cut_and_the_report_says_how_much_of_it_there_was(

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
+from support.store_files import SMALL, files, overwrite
 from tidegate_hub.storage import Batch, PartitionLog, Store
 from tidegate_hub.storage.errors import SegmentCorrupt
 
 Fill = Callable[[PartitionLog, list[int]], list[Batch]]
 Check = Callable[[PartitionLog], None]
 Open = Callable[..., Store]
-SMALL = 20_000  # bytes a segment: five or six batches of 30
-
-
-def files(store: Store, suffix: str) -> list[Path]:
-    assert store.directory is not None
-    return sorted((store.directory / "hubs" / "telemetry" / "3").glob(f"*{suffix}"))
-
-
-def overwrite(path: Path, position: int, data: bytes) -> None:
-    with path.open("r+b") as file:
-        file.seek(position)
-        file.write(data)
 
 
 def test_damage_in_a_sealed_segment_is_a_typed_error_and_the_rest_can_be_read(

@@ -78,6 +78,13 @@ export async function start_after_enqueued_time(stage) {
   });
 }
 
+// This SDK leaves `isInclusive` out where the position is a time: the millisecond before says it.
+// Events before the seventh may share its millisecond: those are to come too.
+export async function start_at_enqueued_time(stage) {
+  const times = (await tenEvents(stage)).map((event) => event.enqueuedTimeUtc.getTime());
+  await assertStartsWith(stage, { enqueuedOn: times[6] - 1 }, times.indexOf(times[6]));
+}
+
 async function assertRefused(stage, start, words) {
   await tenEvents(stage);
   const error = await stage.reading({ start }, (reader) => reader.error());

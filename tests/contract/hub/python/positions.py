@@ -95,6 +95,13 @@ async def start_after_enqueued_time(stage: Stage) -> None:
     assert all(time_of(event) > last for _, event in reader.heard.events)
 
 
+async def start_at_enqueued_time(stage: Stage) -> None:
+    """Events before the seventh may share its millisecond: those are to come too."""
+    times = [time_of(event) for event in await _ten_events(stage)]
+    first = times.index(times[6])
+    await _assert_starts_with(stage, Reading(start=times[6], inclusive=True), first)
+
+
 async def offset_beyond_the_end_is_refused(stage: Stage) -> None:
     await _ten_events(stage)
     async with stage.client.read(Reading(start="99999999", expects_refusal=True)) as reader:

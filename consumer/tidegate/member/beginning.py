@@ -1,0 +1,37 @@
+"""How a tenure comes by its lease, other than by being given it. Pure.
+
+Rules (numbers as in docs/ledger.md):
+- 1: a fresh lease id for each tenure; every call carries the ETag that was seen.
+- 2: validity counts from when the call that starts the lease's clock was sent. A change of the id
+  does not start it anew, so who takes up an old lease renews it first.
+"""
+
+from __future__ import annotations
+
+from tidegate.member.steps import FencedError, Script, Steps
+from tidegate.model import PartitionId
+from tidegate.ports import Acquire, Change, Renew
+
+# A lease id, and when the call was sent that started the lease's clock.
+Hold = tuple[str, float]
+
+
+def claimed(steps: Steps, partition: PartitionId, etag: str, lease_id: str) -> Script[Hold]:
+    """Takes a free lease; FencedError where somebody was quicker."""
+    answer = yield from steps.insist(Acquire(partition, lease_id, etag))
+    if answer.refusal is not None:
+        raise FencedError("")
+    return lease_id, answer.sent_at
+
+
+def taken_up(
+    steps: Steps, partition: PartitionId, etag: str, old_lease_id: str, lease_id: str
+) -> Script[Hold]:
+    """Takes up a lease of this process's last life under a new id; FencedError where it is gone."""
+    renewed = yield from steps.insist(Renew(partition, old_lease_id, etag))
+    if renewed.refusal is not None:
+        raise FencedError("")
+    changed = yield from steps.insist(Change(partition, old_lease_id, lease_id, etag))
+    if changed.refusal is not None:
+        raise FencedError("")
+    return lease_id, renewed.sent_at

@@ -1,0 +1,219 @@
+"""What keeps a tenure alone: its epoch under the lease, and its chain of checkpoint writes. Pure.
+
+Rules (numbers are those of docs/ledger.md):
+- 1: an epoch is 1 + the highest seen, and is written under the lease and the blob's ETag.
+- 3: before anything is read, the checkpoint is rewritten with that epoch ("touched"), or made where
+  there is none. If the stored epoch is not lower than ours and the write is not ours, we raise.
+- 4: every checkpoint write carries the ETag of the one before and a nonce of its own. After a
+  refused or lost write only the nonce proves that it was ours; a higher epoch ends the tenure;
+  for anything else the lease is proved and memory is written again, loudly.
+- 5: position and state are one write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tidegate.member.messages import Answered, Report
+from tidegate.member.steps import FencedError, HaltedError, Script, Steps
+from tidegate.model import BEGINNING, Checkpoint, Owner, Ownership, PartitionId, Position
+from tidegate.ports import (
+    ReadCheckpoint,
+    ReadOwnership,
+    Refusal,
+    Renew,
+    WriteCheckpoint,
+    WriteOwnership,
+)
+
+_MAX_RAISES = 16
+_NONCES_KEPT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a checkpoint says: how far, and what goes with it."""
+
+    position: Position = BEGINNING
+    enqueued_at: float | None = None
+    state: bytes | None = None
+    rewound_by: str = ""
+
+
+class Fence:
+    """Epoch, ETags and nonces of one tenure."""
+
+    def __init__(
+        self, steps: Steps, partition: PartitionId, owner: Owner, dice: Callable[[], str]
+    ) -> None:
+        self._steps = steps
+        self._partition = partition
+        self.owner = owner
+        self._dice = dice
+        self.lease_id = ""
+        self.etag = ""
+        self.epoch = 0
+        self.committed: Progress | None = None
+        # While the epoch is being written, a refused renewal says nothing.
+        self.is_raising = False
+        self.proved_at: float | None = None
+        # Whether the checkpoint that was touched last was our own: nobody has written between.
+        self.was_last_write = False
+        self._floor = 0
+        self._nonces: list[str] = []
+        self._checkpoint_etag: str | None = None
+
+    def see(self, *epochs: int) -> None:
+        """Epochs of others: ours will be above them."""
+        self._floor = max(self._floor, *epochs)
+
+    # --- epoch
+
+    def raise_epoch(self) -> Script[None]:
+        """Writes an epoch above everything seen."""
+        self.is_raising = True
+        for _ in range(_MAX_RAISES):
+            self.epoch = 1 + max(self._floor, self.epoch)
+            nonce = self._dice()
+            answer = yield from self._steps.send(
+                WriteOwnership(
+                    self._partition, self.lease_id, self.etag, self.owner, self.epoch, nonce
+                )
+            )
+            etag = yield from self._settled_etag(answer, nonce)
+            if etag is not None:
+                self.etag = etag
+                self.is_raising = False
+                return
+        raise FencedError("the ownership blob changed at every try to write it")
+
+    def _settled_etag(self, answer: Answered, nonce: str) -> Script[str | None]:
+        """The new ETag where our write stands; None where it is to be tried again."""
+        if answer.refusal is None:
+            return str(answer.reply)
+        if answer.refusal is Refusal.DENIED:
+            raise HaltedError(answer.message)
+        looked = yield from self._steps.insist(ReadOwnership(self._partition))
+        row = looked.reply
+        if looked.refusal is not None or not isinstance(row, Ownership):
+            raise FencedError("the ownership blob is gone")
+        if row.nonce == nonce:
+            return row.etag
+        if answer.refusal in (Refusal.CHANGED, Refusal.HELD) and row.etag == self.etag:
+            raise FencedError("the lease is gone")
+        self.etag = row.etag
+        self.see(row.epoch)
+        return None
+
+    # --- checkpoint
+
+    def touch(self, start: Callable[[], Script[Position]]) -> Script[Progress]:
+        """Takes the checkpoint over with our epoch; gives where to read on, and the state there.
+
+        `start` says where a partition without a checkpoint begins.
+        """
+        while True:
+            answer = yield from self._steps.insist(ReadCheckpoint(self._partition))
+            if answer.refusal is not None:
+                raise HaltedError(answer.message)
+            found = answer.reply if isinstance(answer.reply, Checkpoint) else None
+            if found is not None and found.is_state_behind:
+                raise HaltedError(_behind(found))
+            if found is not None and self._is_above(found):
+                self.see(found.epoch)
+                yield from self.raise_epoch()
+                continue
+            if found is None:
+                progress = self.committed or Progress((yield from start()))
+                self._checkpoint_etag = None
+            else:
+                progress = _progress_of(found)
+                self._checkpoint_etag = found.etag
+            self.was_last_write = found is None or found.nonce in self._nonces
+            if (yield from self._write(progress, is_touch=True)):
+                return progress
+
+    def _is_above(self, found: Checkpoint) -> bool:
+        is_mine = found.nonce in self._nonces
+        return found.epoch > self.epoch or (found.epoch == self.epoch and not is_mine)
+
+    def write(self, progress: Progress) -> Script[None]:
+        """Checkpoints. Returns once it stands; raises FencedError where it never will."""
+        while not (yield from self._write(progress, is_touch=False)):
+            pass
+
+    def _write(self, progress: Progress, *, is_touch: bool) -> Script[bool]:
+        """One write; False where it is to be tried again from what stands there now."""
+        nonce = self._new_nonce()
+        answer = yield from self._steps.send(
+            WriteCheckpoint(
+                self._partition,
+                self._checkpoint_etag,
+                progress.position,
+                self.epoch,
+                nonce,
+                progress.enqueued_at,
+                progress.rewound_by,
+                progress.state,
+            )
+        )
+        if answer.refusal is None:
+            return self._stands(progress, str(answer.reply))
+        if answer.refusal in (Refusal.DENIED, Refusal.INVALID):
+            raise HaltedError(answer.message)
+        looked = yield from self._steps.insist(ReadCheckpoint(self._partition))
+        if looked.refusal is not None:
+            raise HaltedError(looked.message)
+        found = looked.reply if isinstance(looked.reply, Checkpoint) else None
+        if found is not None and found.nonce == nonce:
+            return self._stands(progress, found.etag)
+        if found is not None and found.epoch > self.epoch:
+            raise FencedError(f"epoch {found.epoch} has taken over")
+        yield from self.prove_lease()
+        is_same = (found.etag if found else None) == self._checkpoint_etag
+        if not is_touch and not is_same:
+            self._steps.put(_restored(self._partition, found))
+        self._checkpoint_etag = None if found is None else found.etag
+        return False
+
+    def _new_nonce(self) -> str:
+        nonce = self._dice()
+        self._nonces = [*self._nonces[1 - _NONCES_KEPT :], nonce]
+        return nonce
+
+    def _stands(self, progress: Progress, etag: str) -> bool:
+        self._checkpoint_etag = etag
+        self.committed = progress
+        return True
+
+    def prove_lease(self) -> Script[None]:
+        """Makes sure that the lease is still ours. Raises FencedError where it is not."""
+        answer = yield from self._steps.insist(Renew(self._partition, self.lease_id, self.etag))
+        if answer.refusal is not None:
+            raise FencedError(f"the lease was lost: {answer.refusal}")
+        self.proved_at = answer.sent_at
+
+
+def _progress_of(found: Checkpoint) -> Progress:
+    return Progress(found.position, found.enqueued_at, found.state, found.rewound_by)
+
+
+def _behind(found: Checkpoint) -> str:
+    was = found.state_position
+    return (
+        f"StateBehind: the checkpoint stands at {found.position.sequence}, its state at "
+        f"{was.sequence if was else 'no position'}: an official processor or a hand moved the "
+        "position alone. Rewind the partition to a position whose state was saved, or clear the "
+        "state to go on without it."
+    )
+
+
+def _restored(partition: PartitionId, found: Checkpoint | None) -> Report:
+    what = "was deleted" if found is None else "was written by somebody else"
+    return Report(
+        "checkpoint-restored",
+        partition,
+        f"the checkpoint {what} while we own the partition: it is written again from memory. "
+        "To move a checkpoint, use a rewind.",
+    )

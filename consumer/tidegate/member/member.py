@@ -1,0 +1,273 @@
+"""One member of a group: events in, commands out. Pure; it reads no clock and throws no dice.
+
+What it does at each listing: makes a plan with everybody else's facts (balance.plan), gives what is
+planned for others and wanted by them (giving.py), claims what is free and planned for it and wants
+what others should give it (taking.py). Each partition's own life is in tenure.py.
+
+Rules: (numbers as in docs/ledger.md)
+- 6: it owns and wants nothing until its presence is held.
+- One listing a tick; ticks are fast only while something changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tidegate import balance
+from tidegate.member.forgetting import Forgetting
+from tidegate.member.giving import give
+from tidegate.member.messages import (
+    Answered,
+    Command,
+    Event,
+    LoadsMeasured,
+    PartitionsKnown,
+    Perform,
+    Remember,
+    RenewalRefused,
+    Renewed,
+    Report,
+    StopAsked,
+    Stopped,
+    Woken,
+)
+from tidegate.member.presence import Membership
+from tidegate.member.steps import NEVER
+from tidegate.member.taking import Taking
+from tidegate.member.tenure import Tenure
+from tidegate.member.tenures import Tenures
+from tidegate.member.view import (
+    Mine,
+    absent_since,
+    held,
+    living,
+    roster_of,
+    said,
+    snapshot,
+    stopping,
+)
+from tidegate.model import Listing, MemberName, Owner, PartitionId
+from tidegate.ports import CreateOwnership, List, Refusal, Renew
+from tidegate.settings import MemberSettings
+
+# Ticks stay fast this long after the last sign of change, so that what follows it is seen at once.
+_CALM_AFTER_S = 3.0
+# The lease of the member blob, as `Remember` names it.
+PRESENCE: PartitionId = ""
+
+
+class Member:
+    """See the module. `dice` gives a fresh GUID at every call."""
+
+    def __init__(
+        self,
+        settings: MemberSettings,
+        incarnation: str,
+        dice: Callable[[], str],
+        inherited: Sequence[tuple[PartitionId, str]] = (),
+    ) -> None:
+        self._settings = settings
+        self.owner = Owner(settings.name, incarnation)
+        self._inherited = dict(inherited)
+        presence_lease = self._inherited.pop(PRESENCE, None) or dice()
+        self._membership = Membership(settings, self.owner, presence_lease)
+        self._tenures = Tenures(settings, self.owner, dice)
+        self._taking = Taking(settings, self.owner, self._tenures, dice)
+        self._forgetting = Forgetting(settings)
+        self._partitions: tuple[PartitionId, ...] = ()
+        self._loads: dict[PartitionId, float] = {}
+        self._listing: Listing | None = None
+        self._alive: frozenset[MemberName] = frozenset()
+        self._absent: dict[MemberName, float] = {}
+        self._snapshot: balance.Snapshot | None = None
+        self._plan: balance.Plan | None = None
+        self._is_listing = False
+        self._list_at = NEVER
+        self._listed_sent_at = 0.0
+        self._changed_at = float("-inf")
+        self._seen: object = None
+        self._is_stopping = False
+        self.is_stopped = False
+        self._remembered: tuple[tuple[PartitionId, str], ...] = ()
+
+    # --- what the owner of this machine asks
+
+    @property
+    def wake_at(self) -> float:
+        """When to send Woken at the latest."""
+        if self.is_stopped:
+            return NEVER
+        list_at = NEVER if self._is_listing else self._list_at
+        return min(self._membership.wake_at, list_at, self._tenures.wake_at)
+
+    @property
+    def tenures(self) -> dict[PartitionId, Tenure]:
+        return self._tenures.live
+
+    # --- events
+
+    def handle(self, event: Event) -> list[Command]:
+        """What follows from an event."""
+        if self.is_stopped:
+            return []
+        commands = self._take_in(event)
+        commands += self._on_time(event.now)
+        if self._tenures.settle(event.now):
+            self._changed_at = event.now
+        if self._is_stopping and not self._tenures.live:
+            self.is_stopped = True
+            commands += [*self._membership.leave(), Stopped()]
+        return commands + self._remember() if commands else commands
+
+    def _take_in(self, event: Event) -> list[Command]:
+        match event:
+            case Answered(key=key):
+                return self._on_answer(event) if key is None else self._tenures.tell(*key, event)
+            case Renewed() | RenewalRefused():
+                return self._tenures.tell(event.partition, None, event)
+            case PartitionsKnown(partitions=partitions):
+                self._partitions = partitions
+                self._list_at = min(self._list_at, event.now)
+            case LoadsMeasured(loads=loads):
+                self._loads = {
+                    partition: balance.load_to_announce(load, self._loads.get(partition))
+                    for partition, load in loads
+                }
+            case StopAsked():
+                self._is_stopping = True
+                self._changed_at = event.now
+                return self._act(event.now)
+            case Woken():
+                pass
+            case _:
+                return self._tenures.tell(event.partition, event.serial, event)
+        return []
+
+    def _on_time(self, now: float) -> list[Command]:
+        commands: list[Command] = []
+        if now >= self._list_at and not self._is_listing:
+            self._is_listing = True
+            self._listed_sent_at = now
+            commands.append(Perform(None, List()))
+        commands += self._membership.on_time(
+            now, self._loads, self._taking.wants.announced(), is_leaving=self._is_stopping
+        )
+        return commands + self._tenures.on_time(now)
+
+    # --- answers to the member's own operations
+
+    def _on_answer(self, event: Answered) -> list[Command]:
+        match event.operation:
+            case List():
+                return self._on_listing(event)
+            case Renew() as renew:
+                return self._taking.on_tried(self._listing, renew, event)
+            case CreateOwnership(partition=partition):
+                if self._taking.on_created(partition):
+                    self._list_at = min(self._list_at, event.now)
+            case _:
+                return self._membership.on_answer(event)
+        return []
+
+    def _on_listing(self, event: Answered) -> list[Command]:
+        self._is_listing = False
+        if not isinstance(event.reply, Listing):
+            self._taking.stall.on_failure()
+            self._list_at = event.now + self._settings.fast_tick_s
+            if event.refusal in (Refusal.DENIED, Refusal.INVALID, Refusal.MISSING):
+                self._list_at = event.now + self._settings.settled_tick_s
+                return [Report("ledger-unreadable", None, event.message)]
+            return []
+        listing = self._listing = event.reply
+        self._taking.stall.on_listing(listing, event.sent_at, event.now)
+        self._tenures.see(listing)
+        self._membership.see(listing.members.get(self.owner.name), event.sent_at)
+        self._alive = frozenset(living(listing, self.owner.name))
+        self._taking.gathering.see(self._alive, event.now)
+        self._absent = absent_since(self._absent, listing, self._alive, self._settings)
+        commands = self._act(event.now) + self._forgetting.on_listing(listing, event.now)
+        is_fast = self._is_changing(listing, event.now)
+        tick = self._settings.fast_tick_s if is_fast else self._settings.settled_tick_s
+        self._list_at = self._listed_sent_at + tick
+        return commands
+
+    def _is_changing(self, listing: Listing, now: float) -> bool:
+        """Whether a fast look is worth its price."""
+        seen = (self._alive, held(listing), said(listing.roster))
+        if seen != self._seen or self._tenures.is_busy or self._taking.wants.announced():
+            self._seen = seen
+            self._changed_at = now
+        return now - self._changed_at < _CALM_AFTER_S or self._is_stopping
+
+    # --- acting on the plan
+
+    def _act(self, now: float) -> list[Command]:
+        listing = self._listing
+        if listing is None or not self._partitions:
+            return []
+        taking, name = self._taking, self.owner.name
+        if self._membership.is_present and taking.joined_at is None:
+            taking.joined_at = now
+        commands = taking.inherit(listing, self._inherited)
+        self._inherited = {}
+        plan = self._planned(listing, now)
+        commands += give(
+            self._tenures,
+            listing,
+            plan.assignment,
+            roster_of(listing, self._settings).rewinds,
+            self._alive - {name},
+            name,
+            now,
+            is_stopping=self._is_stopping,
+        )
+        if self._membership.is_present and not self._is_stopping:
+            mine = {partition for partition, to in plan.assignment.items() if to == name}
+            planned = mine - self._tenures.live.keys()
+            commands += taking.take(listing, planned, now, stopping(listing))
+        else:
+            taking.wants.update((), listing.ownerships, now)
+        return commands + taking.try_wants()
+
+    def _planned(self, listing: Listing, now: float) -> balance.Plan:
+        """The plan; the same one where nothing has changed."""
+        facts = snapshot(
+            listing,
+            self._partitions,
+            self._mine(),
+            self._settings,
+            self._absent,
+            is_grace_over=self._is_grace_over(listing, now),
+        )
+        if self._plan is None or facts != self._snapshot:
+            self._snapshot, self._plan = facts, balance.plan(facts)
+        return self._plan
+
+    def _mine(self) -> Mine:
+        return Mine(
+            self.owner.name,
+            self._settings.weight,
+            self._is_stopping,
+            self._tenures.owned(),
+            self._tenures.given,
+            self._loads,
+        )
+
+    def _is_grace_over(self, listing: Listing, now: float) -> bool:
+        joined_at = self._taking.joined_at
+        if joined_at is None:
+            return False
+        expected = roster_of(listing, self._settings).expected
+        grace_s = self._settings.expected_grace_s if expected else self._settings.newcomer_grace_s
+        return now - joined_at >= grace_s
+
+    def _remember(self) -> list[Command]:
+        """What a restart of this process should find, told whenever it changes."""
+        leases = self._tenures.leases()
+        if self._membership.is_present:
+            leases = {**leases, PRESENCE: self._membership.lease_id}
+        held = tuple(leases.items())
+        if held == self._remembered:
+            return []
+        self._remembered = held
+        return [Remember(held)]

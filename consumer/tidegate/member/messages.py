@@ -1,0 +1,242 @@
+"""What a member is told (events) and what it wants done (commands). All frozen.
+
+Every event carries `now`, the member's own monotonic clock; answers carry `sent_at`, when the
+operation was sent, because that is from when a lease counts. A `serial` names one tenure of one
+partition, so that what belongs to an earlier one is not mistaken for the present.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidegate.model import PartitionId, Position
+from tidegate.ports import Operation, Refusal, Reply
+
+# Whose operation it was: the member's own (None), or a tenure's (its partition and serial).
+Key = tuple[PartitionId, int] | None
+
+
+# --- events
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """It is time: `wake_at` of the member has come, or something outside asks for a look."""
+
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsKnown:
+    """The source's partitions; told again when there are more."""
+
+    now: float
+    partitions: tuple[PartitionId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An operation ended: with a reply, or refused."""
+
+    now: float
+    sent_at: float
+    key: Key
+    operation: Operation
+    reply: Reply = None
+    refusal: Refusal | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """The keeper renewed a lease of ours."""
+
+    now: float
+    sent_at: float
+    partition: PartitionId
+    lease_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenewalRefused:
+    """The keeper could not renew: the lease is gone, or the blob is not as we left it."""
+
+    now: float
+    partition: PartitionId
+    lease_id: str
+    etag: str
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class StartResolved:
+    """Where a partition that has no checkpoint begins."""
+
+    now: float
+    partition: PartitionId
+    serial: int
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderOpened:
+    now: float
+    partition: PartitionId
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderRefused:
+    """The source knows a higher epoch, or gave the partition to one: `level`, where it says."""
+
+    now: float
+    partition: PartitionId
+    serial: int
+    level: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderFailed:
+    """The reader could not be opened, or ended by itself."""
+
+    now: float
+    partition: PartitionId
+    serial: int
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """The handler is done with everything up to a position."""
+
+    now: float
+    partition: PartitionId
+    serial: int
+    position: Position
+    enqueued_at: float | None = None
+    state: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderClosed:
+    """A reader that was asked to close has ended; Handled came before for all that it did."""
+
+    now: float
+    partition: PartitionId
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadsMeasured:
+    """What each partition of ours costs, as a share of one member's capacity."""
+
+    now: float
+    loads: tuple[tuple[PartitionId, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """Hand over what we own and leave."""
+
+    now: float
+
+
+Event = (
+    Woken
+    | PartitionsKnown
+    | Answered
+    | Renewed
+    | RenewalRefused
+    | StartResolved
+    | ReaderOpened
+    | ReaderRefused
+    | ReaderFailed
+    | Handled
+    | ReaderClosed
+    | LoadsMeasured
+    | StopAsked
+)
+
+TenureEvent = StartResolved | ReaderOpened | ReaderRefused | ReaderFailed | Handled | ReaderClosed
+
+
+# --- commands
+
+
+@dataclass(frozen=True, slots=True)
+class Perform:
+    """Carry out an operation on the ledger; the end comes back as Answered with the same key."""
+
+    key: Key
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Renew this lease from now on, counting from `since`; replaces what was kept before."""
+
+    partition: PartitionId
+    lease_id: str
+    etag: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """Renew the lease of this partition no more."""
+
+    partition: PartitionId
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveStart:
+    """Ask the source where a partition without a checkpoint begins."""
+
+    partition: PartitionId
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenReader:
+    """Read a partition behind a position, with an epoch, and hand its state to the handler."""
+
+    partition: PartitionId
+    serial: int
+    position: Position
+    epoch: int
+    state: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class CloseReader:
+    """Stop reading. `drain`: finish what the handler has; otherwise drop it as soon as can be."""
+
+    partition: PartitionId
+    serial: int
+    drain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """Keep these leases where a restart of this very process will find them."""
+
+    leases: tuple[tuple[PartitionId, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Something that people should know. `kind` is stable, for metrics and Events."""
+
+    kind: str
+    partition: PartitionId | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The member owns nothing and has left."""
+
+
+Command = (
+    Perform | Keep | LetGo | ResolveStart | OpenReader | CloseReader | Remember | Report | Stopped
+)

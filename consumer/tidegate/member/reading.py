@@ -1,0 +1,184 @@
+"""What a tenure does between touch and end: a reader, checkpoints, rewinds, the drain. Pure.
+
+Rules:
+- One reader at a time: the next opens only after the last has said that it is closed.
+- A checkpoint never says more than the handler has finished; after a drain it says all of it.
+- A rewind is one checkpoint write that stores its id, so it is carried out once (rule 5).
+"""
+
+from __future__ import annotations
+
+from tidegate.member.fence import Fence, Progress
+from tidegate.member.messages import (
+    CloseReader,
+    Event,
+    Handled,
+    OpenReader,
+    ReaderClosed,
+    ReaderFailed,
+    ReaderOpened,
+    ReaderRefused,
+    Report,
+    ResolveStart,
+    StartResolved,
+)
+from tidegate.member.steps import NEVER, Script, Steps
+from tidegate.model import PartitionId, Position, Rewind
+from tidegate.settings import MemberSettings
+
+_RETRY_S = 1.0
+
+# How a reader ended; None where we ended it.
+End = ReaderRefused | ReaderFailed | None
+
+
+class Reading:
+    """The reader of one tenure, and how far it has come."""
+
+    def __init__(
+        self,
+        settings: MemberSettings,
+        steps: Steps,
+        fence: Fence,
+        partition: PartitionId,
+        serial: int,
+    ) -> None:
+        self._settings = settings
+        self._steps = steps
+        self._fence = fence
+        self._partition = partition
+        self._serial = serial
+        self.progress = Progress()
+        self.checkpoint_at = NEVER
+        self.is_leaving = False
+        self.is_owning = False
+        self.rewind: Rewind | None = None
+        self._is_open = False
+        self._is_closing = False
+
+    # --- facts, taken in whatever a script waits for
+
+    def take_in(self, event: Event) -> None:
+        match event:
+            case Handled(position=position):
+                if position.sequence >= self.progress.position.sequence:
+                    self._note(event)
+            case ReaderClosed() | ReaderFailed() | ReaderRefused():
+                self._is_open = self._is_closing = False
+
+    def _note(self, event: Handled) -> None:
+        was_dirty = self.is_dirty
+        self.progress = Progress(
+            event.position, event.enqueued_at, event.state, self.progress.rewound_by
+        )
+        if self.is_dirty and not was_dirty:
+            self.checkpoint_at = event.now + self._settings.checkpoint_every_s
+
+    @property
+    def is_dirty(self) -> bool:
+        committed = self._fence.committed
+        return committed is not None and self.progress != committed
+
+    # --- scripts
+
+    def take_over(self) -> Script[None]:
+        """Touches the checkpoint and settles where to read on."""
+        ahead = self.progress
+        found = yield from self._fence.touch(self._resolve_start)
+        self.progress = ahead if self._goes_on_from(found, ahead) else found
+        self.checkpoint_at = NEVER
+
+    def _goes_on_from(self, found: Progress, ahead: Progress) -> bool:
+        """Whether memory from before a lapse goes on from what was found: nobody wrote between."""
+        was_ours = self._fence.was_last_write
+        return was_ours and ahead.position.sequence > found.position.sequence
+
+    def _resolve_start(self) -> Script[Position]:
+        while True:
+            self._steps.put(ResolveStart(self._partition, self._serial))
+            while True:
+                event = yield
+                if isinstance(event, StartResolved):
+                    return event.position
+                if isinstance(event, ReaderFailed):
+                    break
+            self._steps.put(Report("start-unknown", self._partition, event.message))
+            yield from self._steps.pause(event.now, _RETRY_S)
+
+    def read(self) -> Script[None]:
+        """Reads until the partition is to be given away, or the epoch has to be raised."""
+        while not self.is_leaving:
+            end = yield from self._open()
+            if end is None:
+                self.is_owning = True
+                end = yield from self._own()
+                self.is_owning = False
+            if isinstance(end, ReaderRefused):
+                # If the lease is ours all the same, our epoch shall be the higher one.
+                yield from self._fence.prove_lease()
+                self._fence.see(end.level or self._fence.epoch)
+                return
+            if isinstance(end, ReaderFailed):
+                self._steps.put(Report("reader-failed", self._partition, end.message))
+                yield from self._steps.pause(end.now, _RETRY_S)
+
+    def _open(self) -> Script[End]:
+        while self._is_open:
+            yield
+        self._is_open = True
+        progress = self.progress
+        self._steps.put(
+            OpenReader(
+                self._partition, self._serial, progress.position, self._fence.epoch, progress.state
+            )
+        )
+        while True:
+            event = yield
+            if isinstance(event, ReaderOpened):
+                return None
+            if isinstance(event, ReaderRefused | ReaderFailed):
+                return event
+
+    def _own(self) -> Script[End]:
+        """Until the reader ends, a rewind was carried out, or the partition is to be given."""
+        event: Event | None = None
+        while not self.is_leaving:
+            if isinstance(event, ReaderRefused | ReaderFailed):
+                return event
+            if self.rewind is not None:
+                yield from self._carry_out(self.rewind)
+                return None
+            if event is not None and event.now >= self.checkpoint_at and self.is_dirty:
+                self.checkpoint_at = NEVER
+                yield from self._fence.write(self.progress)
+                if self.is_dirty:
+                    self.checkpoint_at = event.now + self._settings.checkpoint_every_s
+                if not self._is_open:
+                    return None
+            event = yield
+        return None
+
+    def _carry_out(self, rewind: Rewind) -> Script[None]:
+        # What is handled meanwhile is not worth a checkpoint.
+        self.is_owning = False
+        yield from self.close(drain=False)
+        self.progress = Progress(rewind.position, None, None, rewind.id)
+        yield from self._fence.write(self.progress)
+        self.rewind, self.checkpoint_at = None, NEVER
+        self._steps.put(Report("rewound", self._partition, f"to {rewind.position}"))
+
+    def drain(self) -> Script[None]:
+        """Lets the handler finish what it has, then writes the last checkpoint."""
+        yield from self.close(drain=True)
+        if self.is_dirty:
+            yield from self._fence.write(self.progress)
+
+    def close(self, *, drain: bool) -> Script[None]:
+        self.ask_to_close(drain=drain)
+        while self._is_open:
+            yield
+
+    def ask_to_close(self, *, drain: bool) -> None:
+        if self._is_open and not (self._is_closing and drain):
+            self._is_closing = True
+            self._steps.put(CloseReader(self._partition, self._serial, drain))

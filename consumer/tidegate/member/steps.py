@@ -1,0 +1,72 @@
+"""How the life of a tenure is written: as steps one after another, without I/O.
+
+A script is a generator. It puts commands out and waits for events with a bare `yield`; whoever runs
+it sends each event in and takes the commands that came out. So what happens in sequence reads in
+sequence, and is still a function of the events alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TypeVar
+
+from tidegate.member.messages import Answered, Command, Event, Key, Perform
+from tidegate.ports import Operation, Refusal
+
+T = TypeVar("T")
+# Takes events, gives a T in the end.
+Script = Generator[None, Event, T]
+
+# The operation may not have been done, or may yet be: it is looked into, or sent again.
+LOST = (Refusal.UNKNOWN, Refusal.BUSY)
+RETRY_S = 0.5
+NEVER = float("inf")
+
+
+class FencedError(Exception):
+    """The tenure is over: somebody else owns the partition, or may."""
+
+
+class LapsedError(Exception):
+    """Our time is up by our own clock; if nobody took the lease, its renewal brings us back."""
+
+
+class HaltedError(Exception):
+    """What stands in the ledger is not ours to read or write: it is left as it is."""
+
+
+class Steps:
+    """Commands on their way out, and the waiting that all scripts share."""
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+        self.out: list[Command] = []
+        self.retry_at: float | None = None
+
+    def put(self, *commands: Command) -> None:
+        self.out.extend(commands)
+
+    def send(self, operation: Operation) -> Script[Answered]:
+        """Sends an operation and waits for its end, whatever else happens meanwhile."""
+        self.put(Perform(self.key, operation))
+        while True:
+            event = yield
+            if isinstance(event, Answered) and event.operation is operation:
+                return event
+
+    def insist(self, operation: Operation) -> Script[Answered]:
+        """Sends an operation that may be repeated, until it is known how it ended."""
+        while True:
+            answer = yield from self.send(operation)
+            if answer.refusal not in LOST:
+                return answer
+            yield from self.pause(answer.now, RETRY_S)
+
+    def pause(self, now: float, seconds: float) -> Script[None]:
+        """Waits by the clock."""
+        self.retry_at = now + seconds
+        while True:
+            event = yield
+            if event.now >= self.retry_at:
+                self.retry_at = None
+                return

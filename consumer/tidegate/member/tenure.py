@@ -1,0 +1,299 @@
+"""One member's tenure of one partition, from the lease to the last checkpoint. Pure.
+
+The order is that of rule 3: lease, epoch, touch, attach, read. A tenure begins by acquiring a free
+lease, by receiving one that was handed over, or by taking up one that this very process held before
+it was restarted; whatever the way, fence.py comes before reading.
+
+Rules of this module:
+- Once the lease is changed or released the tenure is over: nothing is read or written after that.
+- When the time is up by our own clock, reading stops; if nobody took the lease, the keeper's next
+  renewal brings the tenure back, with a new epoch (rules 1 and 2).
+- A drained hand-over leaves nothing handled that is not in the checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+from tidegate.member.beginning import Hold, claimed, taken_up
+from tidegate.member.fence import Fence
+from tidegate.member.lapse import until_renewed
+from tidegate.member.messages import (
+    Command,
+    Event,
+    Keep,
+    LetGo,
+    Perform,
+    RenewalRefused,
+    Renewed,
+    Report,
+    Woken,
+)
+from tidegate.member.reading import Reading
+from tidegate.member.steps import NEVER, FencedError, HaltedError, LapsedError, Script, Steps
+from tidegate.model import Checkpoint, Owner, Ownership, PartitionId, Rewind
+from tidegate.ports import Change, Release
+from tidegate.settings import MemberSettings
+
+
+class Phase(StrEnum):
+    """Where a tenure stands, for people."""
+
+    LEASING = "leasing"
+    FENCING = "fencing"
+    READING = "reading"
+    DRAINING = "draining"
+    LAPSED = "lapsed"
+    GIVING = "giving"
+    ENDED = "ended"
+
+
+# In these phases a refused renewal is no news, or is looked into.
+_UNPROVEN = (Phase.LEASING, Phase.LAPSED, Phase.GIVING, Phase.ENDED)
+
+
+class Tenure:
+    """See the module. member.py makes it and tells it what happens."""
+
+    def __init__(
+        self,
+        settings: MemberSettings,
+        owner: Owner,
+        partition: PartitionId,
+        serial: int,
+        dice: Callable[[], str],
+        epoch_floor: int = 0,
+    ) -> None:
+        self._settings = settings
+        self.partition = partition
+        self.serial = serial
+        self.phase = Phase.LEASING
+        self.valid_until = NEVER
+        # When the last renewal that was good was sent.
+        self._proved_at = float("-inf")
+        self.give_to: str | None = None
+        self._give_lease_id: str | None = None
+        self._dice = dice
+        self._steps = Steps((partition, serial))
+        self._fence = Fence(self._steps, partition, owner, dice)
+        self._fence.see(epoch_floor)
+        self._reading = Reading(settings, self._steps, self._fence, partition, serial)
+        self._script: Script[None] | None = None
+        # To whom it was given, and the ETag of the ownership blob then.
+        self.given: tuple[str, str] | None = None
+        self.was_halted = False
+
+    # --- how it begins
+
+    def acquire(self, row: Ownership, checkpoint: Checkpoint | None) -> list[Command]:
+        """Claims a free lease."""
+        how = claimed(self._steps, self.partition, row.etag, self._dice())
+        return self._begin(row, checkpoint, self._begun(how))
+
+    def adopt(self, row: Ownership, old_lease_id: str) -> list[Command]:
+        """Takes up a lease that this process held in its last life, under a new id."""
+        how = taken_up(self._steps, self.partition, row.etag, old_lease_id, self._dice())
+        return self._begin(row, None, self._begun(how))
+
+    def receive(
+        self, row: Ownership, lease_id: str, checkpoint: Checkpoint | None, sent_at: float
+    ) -> list[Command]:
+        """Begins with a lease that was changed to an id of ours, and renewed just now."""
+        return self._begin(row, checkpoint, self._received(lease_id, sent_at))
+
+    def _begin(
+        self, row: Ownership, checkpoint: Checkpoint | None, first: Script[None]
+    ) -> list[Command]:
+        self._fence.etag = row.etag
+        self._fence.see(row.epoch, checkpoint.epoch if checkpoint else 0)
+        self._script = self._life(first)
+        return self._run(None)
+
+    # --- what member.py asks and tells
+
+    @property
+    def is_over(self) -> bool:
+        return self.phase is Phase.ENDED
+
+    @property
+    def lease_id(self) -> str:
+        return self._fence.lease_id
+
+    @property
+    def epoch(self) -> int:
+        return self._fence.epoch
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the lease is on its way to somebody else: it is not ours any more."""
+        return self.phase in (Phase.GIVING, Phase.ENDED)
+
+    @property
+    def is_leaving(self) -> bool:
+        return self._reading.is_leaving
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it reads and nothing is under way."""
+        return self._reading.is_owning and not self.is_leaving
+
+    @property
+    def wake_at(self) -> float:
+        retry_at = self._steps.retry_at
+        return min(
+            NEVER if self.phase is Phase.LAPSED else self.valid_until,
+            NEVER if retry_at is None else retry_at,
+            self._reading.checkpoint_at if self._reading.is_owning else NEVER,
+        )
+
+    def leave(
+        self, now: float, name: str | None = None, lease_id: str | None = None
+    ) -> list[Command]:
+        """Drain, checkpoint, then give the lease to an id that a member announced, or let it go."""
+        if self.phase is Phase.GIVING or self.is_over:
+            return []
+        if lease_id is not None or not self.is_leaving:
+            self.give_to, self._give_lease_id = name, lease_id
+        if self.is_leaving:
+            return []
+        self._reading.is_leaving = True
+        return self.handle(Woken(now))
+
+    def stay(self) -> None:
+        """The hand-over is no longer wanted; too late once draining has begun."""
+        if self.phase is not Phase.DRAINING and self.phase is not Phase.GIVING:
+            self._reading.is_leaving = False
+            self.give_to = self._give_lease_id = None
+
+    def rewind(self, now: float, rewind: Rewind) -> list[Command]:
+        """Carries out a rewind once; the reader starts anew at its position."""
+        reading = self._reading
+        is_done = rewind.id == reading.progress.rewound_by
+        if is_done or reading.rewind is not None or not self.is_settled:
+            return []
+        reading.rewind = rewind
+        return self.handle(Woken(now))
+
+    def handle(self, event: Event) -> list[Command]:
+        """Takes in what happened and goes on as far as it can."""
+        if self._script is None:
+            return []
+        error = self._take_in(event)
+        return self._run(event, error)
+
+    def _take_in(self, event: Event) -> Exception | None:
+        """Facts that hold whatever the script waits for; an error is thrown into it."""
+        fence = self._fence
+        self._reading.take_in(event)
+        match event:
+            case Renewed(lease_id=lease_id) if lease_id == fence.lease_id:
+                self._extend(event.sent_at)
+            case RenewalRefused(lease_id=lease_id, etag=etag) if self.phase not in _UNPROVEN:
+                if lease_id == fence.lease_id and etag == fence.etag and not fence.is_raising:
+                    return FencedError(f"the lease was lost: {event.refusal}")
+        if fence.proved_at is not None:
+            self._extend(fence.proved_at)
+            fence.proved_at = None
+        if event.now >= self.valid_until and self.phase is not Phase.LAPSED:
+            return LapsedError("the lease could not be renewed in time")
+        return None
+
+    def _extend(self, sent_at: float) -> None:
+        self._proved_at = max(sent_at, self._proved_at)
+        until = sent_at + self._settings.valid_s
+        self.valid_until = until if self.valid_until == NEVER else max(until, self.valid_until)
+
+    def _run(self, event: Event | None, error: Exception | None = None) -> list[Command]:
+        assert self._script is not None
+        try:
+            if error is not None:
+                self._script.throw(error)
+            elif event is None:
+                next(self._script)
+            else:
+                self._script.send(event)
+        except StopIteration:
+            self._script = None
+        commands, self._steps.out = self._steps.out, []
+        return commands
+
+    # --- the life
+
+    def _life(self, first: Script[None]) -> Script[None]:
+        put = self._steps.put
+        try:
+            yield from first
+            while self.phase is not Phase.GIVING:
+                try:
+                    yield from self._tenure()
+                except LapsedError as lapsed:
+                    put(Report("lapsed", self.partition, str(lapsed)))
+                    yield from self._come_back()
+            yield from self._give()
+        except (FencedError, LapsedError) as over:
+            if str(over):
+                put(Report("fenced", self.partition, str(over)))
+        except HaltedError as halted:
+            self.was_halted = True
+            put(Report("halted", self.partition, str(halted)))
+            put(Perform(None, Release(self.partition, self._fence.lease_id, self._fence.etag)))
+        self._reading.ask_to_close(drain=False)
+        put(LetGo(self.partition))
+        self.phase = Phase.ENDED
+        self.valid_until = NEVER
+
+    def _begun(self, how: Script[Hold]) -> Script[None]:
+        lease_id, sent_at = yield from how
+        yield from self._received(lease_id, sent_at)
+
+    def _received(self, lease_id: str, sent_at: float) -> Script[None]:
+        self._fence.lease_id = lease_id
+        self._extend(sent_at)
+        self._keep()
+        yield from ()
+
+    def _keep(self) -> None:
+        fence = self._fence
+        self._steps.put(Keep(self.partition, fence.lease_id, fence.etag, self._proved_at))
+
+    def _tenure(self) -> Script[None]:
+        """Fences and reads until it is time to give the partition away; the lease is ours."""
+        self.phase = Phase.FENCING
+        yield from self._fence.raise_epoch()
+        self._keep()
+        if not self.is_leaving:
+            yield from self._reading.take_over()
+            self._keep()
+            self.phase = Phase.READING
+            yield from self._reading.read()
+        if self.is_leaving:
+            self.phase = Phase.DRAINING
+            yield from self._reading.drain()
+            self.phase = Phase.GIVING
+
+    # --- the end
+
+    def _come_back(self) -> Script[None]:
+        """Stops reading until the lease has proved to be ours still."""
+        self._reading.ask_to_close(drain=False)
+        self._reading.is_owning = False
+        self.phase = Phase.LAPSED
+        self.valid_until = NEVER
+        self._steps.retry_at = None
+        yield from until_renewed(
+            self._steps, self._fence, self.partition, self._keep, lambda: self.valid_until
+        )
+
+    def _give(self) -> Script[None]:
+        """Changes or releases the lease. From here on it is not ours, whatever the answer."""
+        self.valid_until = NEVER
+        self._steps.put(LetGo(self.partition))
+        lease_id, etag = self._fence.lease_id, self._fence.etag
+        if self._give_lease_id is None:
+            yield from self._steps.insist(Release(self.partition, lease_id, etag))
+        else:
+            self.given = (self.give_to or "", etag)
+            yield from self._steps.insist(
+                Change(self.partition, lease_id, self._give_lease_id, etag)
+            )

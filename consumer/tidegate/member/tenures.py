@@ -1,0 +1,117 @@
+"""All tenures of one member, and what is left of them when they end. Pure.
+
+Rules:
+- At most one tenure of a partition at a time; a serial tells one from the next.
+- What was given away counts as the receiver's while its lease lasts; if it runs out untaken, it is
+  nobody's.
+- Epochs are remembered beyond the tenure, so that ours go up even where all blobs were deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tidegate.member.messages import Command, Event, Woken
+from tidegate.member.steps import NEVER
+from tidegate.member.tenure import Tenure
+from tidegate.model import Listing, MemberName, Owner, PartitionId
+from tidegate.settings import MemberSettings
+
+# A partition whose ledger rows were not ours to read is left alone this long.
+_HALT_S = 30.0
+
+
+class Tenures:
+    """See the module."""
+
+    def __init__(self, settings: MemberSettings, owner: Owner, dice: Callable[[], str]) -> None:
+        self._settings = settings
+        self._owner = owner
+        self._dice = dice
+        self.live: dict[PartitionId, Tenure] = {}
+        # Given away: to whom, and the ETag that the ownership blob had.
+        self.given: dict[PartitionId, tuple[MemberName, str]] = {}
+        self.wake_at = NEVER
+        self._serial = 0
+        self._epochs: dict[PartitionId, int] = {}
+        self._halted_until: dict[PartitionId, float] = {}
+        self._touched: set[PartitionId] = set()
+
+    def start(self, partition: PartitionId) -> Tenure:
+        """A tenure that has yet to begin."""
+        self._serial += 1
+        floor = self._epochs.get(partition, 0)
+        tenure = Tenure(self._settings, self._owner, partition, self._serial, self._dice, floor)
+        self.live[partition] = tenure
+        self._touched.add(partition)
+        return tenure
+
+    def touch(self, partition: PartitionId) -> Tenure:
+        """The tenure, which is about to be told something."""
+        self._touched.add(partition)
+        return self.live[partition]
+
+    def tell(self, partition: PartitionId, serial: int | None, event: Event) -> list[Command]:
+        """Tells a tenure, if it is still the one that is meant."""
+        tenure = self.live.get(partition)
+        if tenure is None or serial not in (None, tenure.serial):
+            return []
+        self._touched.add(partition)
+        return tenure.handle(event)
+
+    def on_time(self, now: float) -> list[Command]:
+        if now < self.wake_at:
+            return []
+        commands: list[Command] = []
+        for partition, tenure in list(self.live.items()):
+            if now >= tenure.wake_at:
+                self._touched.add(partition)
+                commands += tenure.handle(Woken(now))
+        return commands
+
+    def settle(self, now: float) -> bool:
+        """Forgets the tenures that are over; says whether there were any."""
+        if not self._touched:
+            return False
+        has_ended = False
+        for partition in self._touched:
+            tenure = self.live.get(partition)
+            if tenure is not None and tenure.is_over:
+                has_ended = True
+                self._forget(partition, tenure, now)
+        self._touched.clear()
+        self.wake_at = min((tenure.wake_at for tenure in self.live.values()), default=NEVER)
+        return has_ended
+
+    def _forget(self, partition: PartitionId, tenure: Tenure, now: float) -> None:
+        del self.live[partition]
+        self._epochs[partition] = max(tenure.epoch, self._epochs.get(partition, 0))
+        if tenure.given is not None:
+            self.given[partition] = tenure.given
+        if tenure.was_halted:
+            self._halted_until[partition] = now + _HALT_S
+
+    def see(self, listing: Listing) -> None:
+        """A listing that shows the receiver's own write ends what we know better."""
+        if self.given:
+            rows = listing.ownerships
+            self.given = {
+                partition: given
+                for partition, given in self.given.items()
+                if (row := rows.get(partition)) is not None and row.etag == given[1]
+            }
+
+    def is_halted(self, partition: PartitionId, now: float) -> bool:
+        return now < self._halted_until.get(partition, 0.0)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is under way."""
+        return any(not tenure.is_settled for tenure in self.live.values())
+
+    def owned(self) -> list[PartitionId]:
+        return [partition for partition, tenure in self.live.items() if not tenure.is_given]
+
+    def leases(self) -> Mapping[PartitionId, str]:
+        """The lease of each tenure that has one."""
+        return {p: tenure.lease_id for p, tenure in sorted(self.live.items()) if tenure.lease_id}

@@ -1,0 +1,185 @@
+"""Runs one member: the only task group. Commands are carried out, what came of them is fed back.
+
+Rules:
+- member.py decides everything; nothing here knows a rule of the ledger.
+- One reader a partition at a time, also across tenures: the next waits until the last has ended.
+- ReaderClosed is the last that a reader says; what an abandoned handler still does is not counted.
+- An operation that raises anything but LedgerError is a bug and ends the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+
+from tidegate.keeping import KeepingThread
+from tidegate.member import messages as m
+from tidegate.member.member import Member
+from tidegate.model import PartitionId
+from tidegate.ports import Ledger, LedgerError, Source, SourceError, SourceEvent
+from tidegate.readers import RunningReader
+from tidegate.scratch import Scratch
+from tidegate.settings import MemberSettings
+
+Handle = Callable[[PartitionId, Sequence[SourceEvent]], Awaitable[None]]
+
+_PARTITIONS_AGAIN_S = 60.0
+_SOURCE_RETRY_S = 2.0
+
+
+class Runtime:
+    """One member of a group, running."""
+
+    def __init__(
+        self,
+        settings: MemberSettings,
+        new_ledger: Callable[[], Ledger],
+        source: Source,
+        handle: Handle,
+        *,
+        scratch: Scratch | None = None,
+        report: Callable[[m.Report], None] = print,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings.checked()
+        self._new_ledger = new_ledger
+        self._source = source
+        self._handle = handle
+        self._scratch = scratch
+        self._report = report
+        self._clock = clock
+        inherited = scratch.read() if scratch is not None else ()
+        self.member = Member(self._settings, uuid.uuid4().hex, _guid, inherited)
+        self._events: asyncio.Queue[m.Event] = asyncio.Queue()
+        self._readers: dict[PartitionId, RunningReader] = {}
+        self._is_over = False
+
+    async def run(self) -> None:
+        """Takes part in the group until `stop` was called and everything is handed over."""
+        self._loop = asyncio.get_running_loop()
+        self._ledger = self._new_ledger()
+        self._keeping = KeepingThread(
+            self._settings, self._new_ledger, self._tell_threadsafe, self._clock
+        )
+        self._keeping.start()
+        try:
+            async with asyncio.TaskGroup() as self._tasks:
+                watching = self._tasks.create_task(self._watch_partitions())
+                await self._serve()
+                watching.cancel()
+        finally:
+            self._keeping.stop()
+            await self._ledger.close()
+            await self._source.close()
+
+    def stop(self) -> None:
+        """Asks for a clean stop; `run` returns when it is done."""
+        self._tell(m.StopAsked(self._clock()))
+
+    # --- events
+
+    def _tell(self, event: m.Event) -> None:
+        self._events.put_nowait(event)
+
+    def _tell_threadsafe(self, event: m.Event) -> None:
+        self._loop.call_soon_threadsafe(self._events.put_nowait, event)
+
+    async def _serve(self) -> None:
+        while not self._is_over:
+            event = await self._next_event()
+            for command in self.member.handle(event):
+                self._carry_out(command)
+
+    async def _next_event(self) -> m.Event:
+        if not self._events.empty():
+            return self._events.get_nowait()
+        pause = max(self.member.wake_at - self._clock(), 0.0)
+        try:
+            async with asyncio.timeout(min(pause, 3600.0)):
+                return await self._events.get()
+        except TimeoutError:
+            return m.Woken(self._clock())
+
+    async def _watch_partitions(self) -> None:
+        known: tuple[PartitionId, ...] = ()
+        while True:
+            pause = _PARTITIONS_AGAIN_S
+            try:
+                found = await self._source.partitions()
+            except SourceError as error:
+                self._report(m.Report("source-unreadable", None, str(error)))
+                pause = _SOURCE_RETRY_S
+            else:
+                if found != known:
+                    known = found
+                    self._tell(m.PartitionsKnown(self._clock(), found))
+            await asyncio.sleep(pause)
+
+    # --- commands
+
+    def _carry_out(self, command: m.Command) -> None:
+        match command:
+            case m.Perform():
+                self._tasks.create_task(self._perform(command))
+            case m.Keep():
+                self._keeping.keep(command)
+            case m.LetGo():
+                self._keeping.let_go(command)
+            case m.ResolveStart():
+                self._tasks.create_task(self._resolve(command))
+            case m.OpenReader():
+                self._open(command)
+            case m.CloseReader():
+                reader = self._readers.get(command.partition)
+                if reader is not None and reader.serial == command.serial:
+                    reader.ask_to_close(drain=command.drain)
+            case m.Remember():
+                if self._scratch is not None:
+                    self._scratch.write(command.leases)
+            case m.Report():
+                self._report(command)
+            case m.Stopped():
+                self._is_over = True
+
+    async def _perform(self, command: m.Perform) -> None:
+        sent_at = self._clock()
+        operation = command.operation
+        try:
+            reply = await self._ledger.perform(operation)
+        except LedgerError as error:
+            self._tell(
+                m.Answered(
+                    self._clock(), sent_at, command.key, operation, None, error.refusal, str(error)
+                )
+            )
+        else:
+            self._tell(m.Answered(self._clock(), sent_at, command.key, operation, reply))
+
+    async def _resolve(self, command: m.ResolveStart) -> None:
+        partition, serial = command.partition, command.serial
+        try:
+            position = await self._source.resolve_start(partition)
+        except SourceError as error:
+            self._tell(m.ReaderFailed(self._clock(), partition, serial, str(error)))
+        else:
+            self._tell(m.StartResolved(self._clock(), partition, serial, position))
+
+    def _open(self, command: m.OpenReader) -> None:
+        before = self._readers.get(command.partition)
+        reader = self._readers[command.partition] = RunningReader(
+            command, self._source, self._handle, self._tell, self._keeping, self._clock
+        )
+        self._tasks.create_task(self._read(reader, before))
+
+    async def _read(self, reader: RunningReader, before: RunningReader | None) -> None:
+        if before is not None:
+            await before.ended.wait()
+        await reader.run()
+        if self._readers.get(reader.partition) is reader:
+            del self._readers[reader.partition]
+
+
+def _guid() -> str:
+    return str(uuid.uuid4())
