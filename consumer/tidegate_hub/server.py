@@ -22,6 +22,7 @@ from tidegate_hub.broker import Broker
 from tidegate_hub.client import Client
 from tidegate_hub.durable import GroupCommit, on_a_thread
 from tidegate_hub.faults import Fault, Kind, Operation, Target, delay_of
+from tidegate_hub.listening import listening_problem
 from tidegate_hub.options import Options
 from tidegate_hub.sas import KeyRule
 from tidegate_hub.storage.errors import StorageError
@@ -160,7 +161,7 @@ class HubServer:
             listener = await loop.create_server(
                 lambda: TcpWire(self._admit, self._forget), host, port, ssl=tls, backlog=_BACKLOG
             )
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, ValueError) as error:
             raise _cannot_listen(host, port, error) from error
         self._listeners.append(listener)
         return int(listener.sockets[0].getsockname()[1])
@@ -170,7 +171,7 @@ class HubServer:
 
         try:
             self._admin = await Admin.start(self, host, port)
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, ValueError) as error:
             raise _cannot_listen(host, port, error) from error
         return self._admin.port
 
@@ -257,10 +258,7 @@ def _no_password(key: Path) -> Callable[[], str]:
 
 
 def _cannot_listen(host: str, port: int, error: Exception) -> StartError:
-    return StartError(
-        f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}. "
-        "Choose another port, or 0 for any that is free."
-    )
+    return StartError(listening_problem(error, host, port))
 
 
 def _is_local(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""The files of partition 3 of the hub `telemetry`, as a store has them, for tests that damage them."""
+"""The files of partition 3 of the hub `telemetry` in a store, for tests that damage them."""
 
 from __future__ import annotations
 
