@@ -46,16 +46,6 @@ def test_a_killed_members_partitions_are_read_on_by_the_others_and_nothing_is_lo
     assert group.missing() == []
 
 
-def test_members_that_start_together_move_nothing(new_group: NewGroup) -> None:
-    group = new_group(8)
-    group.start("a", "b", "c", "d")
-    group.wait_until_read_by({"a", "b", "c", "d"}, 40)
-    assert group.moves(0) == 0
-    group.stop("a", "b", "c", "d")
-    assert group.duplicates() == 0
-    assert group.missing() == []
-
-
 def test_a_second_process_of_one_name_owns_nothing_and_says_so(
     new_group: NewGroup, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
