@@ -21,10 +21,10 @@ from simulation.weather import Weather
 from tidegate.ledger.memory import MemoryLedger
 from tidegate.member import messages as m
 from tidegate.model import BEGINNING, MemberName, PartitionId, Position
-from tidegate.ports import Acquire, Change, Release, Renew, WriteOwnership
+from tidegate.ports import Acquire, Change, Join, Release, Renew, WriteOwnership
 from tidegate.settings import MemberSettings
 
-_MOVES = (Acquire, Change, Release, WriteOwnership)
+_MOVES = (Acquire, Change, Join, Release, WriteOwnership)
 _LOOK_EVERY_S = 5.0
 
 

@@ -31,11 +31,13 @@ def give(
     rewound = {rewind.partition: rewind for rewind in rewinds}
     for partition in list(tenures.live):
         target = assignment.get(partition)
-        if target == name and not (is_stopping and not others):
+        # A stopping member is planned for what it has only where all others stop as well: nobody
+        # will want it, so it is released.
+        if target == name and not is_stopping:
             tenures.touch(partition).stay()
             if partition in rewound:
                 commands += tenures.touch(partition).rewind(now, rewound[partition])
-        elif target is None or not others:
+        elif target in (None, name) or not others:
             commands += tenures.touch(partition).leave(now)
         else:
             presence = listing.members.get(target)
