@@ -140,8 +140,9 @@ class World:
         """Since when nothing has moved, where that is long ago; None where things still move."""
         # What was still on its way when the world became quiet has arrived by then.
         script = self.script
-        # Requests that were late may have made a ghost of a member that had left: it fades.
-        echo_s = 35.0 if script.rates.cumulative() else 10.0
+        # The leases of the dead end and are noticed; where requests were late, one may have made a
+        # ghost of a member that had left, and that fades too.
+        echo_s = 35.0 if script.rates.cumulative() else 16.0
         last = max(script.quiet_from + echo_s, self.operator.heard_until())
         if any(process.is_handling for process in self.processes.values()):
             return None
