@@ -32,6 +32,9 @@ class Performance:
         self._play = play
         self._loop: asyncio.AbstractEventLoop
         self._started = threading.Event()
+        # While the scenarios run, and only then, they may be cancelled from outside.
+        self._lock = threading.Lock()
+        self._running: asyncio.Task[None] | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         self._started.wait()
@@ -42,22 +45,28 @@ class Performance:
 
     def stop(self) -> None:
         """Cancel what is still on, as after a run that ends at its first failure."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._cancel)
+        with self._lock:
+            if self._running is not None:
+                self._loop.call_soon_threadsafe(self._running.cancel)
         self._thread.join(SCENARIO_SECONDS)
         assert not self._thread.is_alive(), "scenarios are still running after they were cancelled"
-
-    def _cancel(self) -> None:
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
 
     def _run(self) -> None:
         with asyncio.Runner() as runner, contextlib.suppress(asyncio.CancelledError):
             self._loop = runner.get_loop()
-            self._started.set()
             runner.run(self._all())
 
     async def _all(self) -> None:
+        with self._lock:
+            self._running = asyncio.current_task()
+        self._started.set()
+        try:
+            await self._play_all()
+        finally:
+            with self._lock:
+                self._running = None
+
+    async def _play_all(self) -> None:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(4 * AT_ONCE))
         places = asyncio.Semaphore(AT_ONCE)
         together = [one for one in reversed(self._scenarios) if not one.alone]
