@@ -68,8 +68,13 @@ def require_space(folder: Path, size: Size) -> None:
 
 
 @contextlib.contextmanager
-def step(what: str, size: Size, watched: Sequence[Path]) -> Iterator[None]:
-    """Announce a step, report the growth of the watched folders, and say what it took."""
+def step(
+    what: str, size: Size, watched: Sequence[Path], progress: Callable[[], str] = str
+) -> Iterator[None]:
+    """Announce a step, report the growth of the watched folders, and say what it took.
+
+    A step that knows more of how far it is says so by `progress`.
+    """
     say(f"-> {what}: {size}")
     begun = time.monotonic()
     ended = threading.Event()
@@ -82,7 +87,8 @@ def step(what: str, size: Size, watched: Sequence[Path]) -> Iterator[None]:
 
     def report() -> None:
         while not ended.wait(REPORT_EVERY_S):
-            say(f"   so far: {taken()}")
+            known = progress()
+            say(f"   so far: {taken()}" + (f", {known}" if known else ""))
 
     reporter = threading.Thread(target=report, daemon=True)
     reporter.start()
@@ -102,7 +108,8 @@ def remedy_for(output: str) -> str:
             "The disk is full. Free some space, then run the same command again.",
         ),
         (
-            ("do not match the hashes", "eintegrity", "checksum validation failed"),
+            ("do not match the hashes", "eintegrity", "checksum validation failed",
+             "checksum mismatch", "hash sum mismatch"),
             "A package differs from what the lock file names: it was damaged on the way, or the "
             "lock is out of date. Run the same command again; if it stays so, run `make lock`.",
         ),
@@ -114,10 +121,11 @@ def remedy_for(output: str) -> str:
         (
             ("connectionerror", "connection refused", "connection reset", "timed out",
              "temporary failure", "code enotfound", "code eai_again", "code econn",
-             "code etimedout", "could not resolve", "could not transfer"),
-            "The package registry could not be reached. See the network and the settings of pip, "
-            "npm and Maven (`pip config list`, `npm config list`, settings.xml), then run the same "
-            "command again.",
+             "code etimedout", "could not resolve", "could not transfer",
+             "dial tcp", "no such host", "i/o timeout", "failed to fetch"),
+            "The package registry could not be reached. See the network and the settings of the "
+            "tool that asked (`pip config list`, `npm config list`, Maven's settings.xml, `go env "
+            "GOPROXY`, `apt-config dump`), then run the same command again.",
         ),
         (
             ("permission denied", "eacces"),

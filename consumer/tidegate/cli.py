@@ -1,4 +1,4 @@
-"""The command line: `tidegate ledger show|check`.
+"""The command line: `tidegate ledger show|check` and `tidegate send`.
 
 Rules: secrets come from the environment, never from arguments, which other users of a machine can
 read; what is wrong is one line on standard error. Exit codes: 0 all is well, 1 `check` found
@@ -16,16 +16,17 @@ from urllib.parse import urlsplit
 from azure.eventhub.aio import EventHubConsumerClient
 from azure.eventhub.exceptions import EventHubError
 
+from tidegate import commands as group_commands
 from tidegate.ledger.access import API_VERSION, BlobSettings
 from tidegate.ledger.blob import BlobLedger
 from tidegate.ledger.layout import GroupNames
 from tidegate.ledger.survey import Finding, Range, findings, rows, table
 from tidegate.model import Listing, PartitionId
 from tidegate.ports import LedgerError, List
-from tidegate.settings import SettingsError
+from tidegate.sending import command as send
+from tidegate.settings import EVENTS_SECRET, SettingsError
 
 LEDGER_SECRET = "TIDEGATE_LEDGER_CONNECTION_STRING"
-EVENTS_SECRET = "TIDEGATE_EVENTS_CONNECTION_STRING"
 
 _LEDGER_HELP = f"""\
 the container's URL, such as https://NAME.blob.core.windows.net/CONTAINER, reached with the identity
@@ -45,6 +46,8 @@ def parser() -> argparse.ArgumentParser:
         prog="tidegate", description="Consumer groups that share a ledger."
     )
     commands = top.add_subparsers(dest="command", required=True)
+    send.add_to(commands)
+    group_commands.add_to(commands)
     ledger = commands.add_parser("ledger", help="look at a group's ledger")
     actions = ledger.add_subparsers(dest="action", required=True)
     for name, text in (
@@ -146,6 +149,10 @@ async def ledger_command(arguments: argparse.Namespace) -> int:
 
 def main() -> None:
     arguments = parser().parse_args()
+    if arguments.command == "send":
+        sys.exit(send.run(arguments, os.environ))
+    if arguments.command in group_commands.NAMES:
+        sys.exit(group_commands.run(arguments, os.environ))
     try:
         sys.exit(asyncio.run(ledger_command(arguments)))
     except (UsageError, SettingsError, LedgerError) as error:

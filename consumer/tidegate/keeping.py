@@ -84,7 +84,7 @@ class KeepingThread:
             await ledger.close()
 
     async def _wait(self) -> None:
-        pause = min(max(self._keeper.wake_at - self._clock(), 0.01), 1.0)
+        pause = min(max(self._keeper.wake_at - self._clock(), 0.0), 1.0)
         self._changed.clear()
         waits = [
             asyncio.ensure_future(self._changed.wait()),
@@ -111,6 +111,8 @@ class KeepingThread:
             refusal = error.refusal
         now = self._clock()
         self._keeper.ended(keep, sent_at, now, refusal)
+        # The thread may sleep until something that is due later.
+        self._changed.set()
         if refusal is None:
             self._tell(Renewed(now, sent_at, keep.partition, keep.lease_id))
         elif refusal not in _LOST:

@@ -128,11 +128,23 @@ class Presence:
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """A one-shot command: set a checkpoint to a position, and its state to what goes with it."""
+    """A one-shot command: set a checkpoint to a position, and its state to what goes with it.
+
+    The position may be a sequence number without its offset; with `at`, it is what comes before the
+    first event from that time on. Then the owner asks the source: nobody else may while it reads.
+    """
 
     id: str
     partition: PartitionId
-    position: Position
+    position: Position = BEGINNING
+    at: float | None = None
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the position is one that the source knows as it is."""
+        return self.at is None and (
+            self.position.offset != NO_OFFSET or self.position.sequence == NO_SEQUENCE
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +165,17 @@ class Roster:
 
 
 NO_ROSTER = Roster()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionEnd:
+    """The last event that a partition had at some moment. -1 and no time where it had none."""
+
+    sequence: int
+    offset: str
+    enqueued_at: float | None
+    # When the source was told this: seconds of the clock on the wall.
+    known_at: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from tidegate.model import (
     PartitionId,
     Position,
     Presence,
+    Rewind,
     Roster,
 )
 
@@ -252,7 +253,19 @@ class StolenError(Exception):
 
 
 class SourceError(Exception):
-    """The source cannot be read now; the message says why and what to do."""
+    """The source cannot be read now; the message says why and what to do.
+
+    `is_fatal`: it will not come right by itself, for instance where the hub does not exist. What
+    may pass, such as a lost connection, a reader has tried again for a while before it says so.
+    """
+
+    def __init__(self, message: str, *, is_fatal: bool = False) -> None:
+        super().__init__(message)
+        self.is_fatal = is_fatal
+
+
+class NotUnderstoodError(SourceError):
+    """The service says what this transport does not understand: another transport may."""
 
 
 class Reader(Protocol):
@@ -273,8 +286,13 @@ class Source(Protocol):
     async def partitions(self) -> tuple[PartitionId, ...]:
         """All partitions that there are now. Raises SourceError."""
 
-    async def resolve_start(self, partition: PartitionId) -> Position:
-        """Where a partition without a checkpoint begins, as a concrete position."""
+    async def resolve_start(
+        self, partition: PartitionId, rewind: Rewind | None = None
+    ) -> Position:
+        """Where a partition without a checkpoint begins, or a rewind goes to: a concrete position.
+
+        Raises SourceError, and StolenError where somebody reads the partition.
+        """
 
     def reader(self, partition: PartitionId, position: Position, epoch: int) -> Reader:
         """A reader of what comes after a position; BEGINNING is before the first event."""

@@ -1,14 +1,26 @@
-"""One reader at work: receives, hands to the handler in order, says how far it has come."""
+"""One reader at work: receives, hands to the handler in order, says how far it has come.
+
+Rules:
+- The keeper sees a sign of life after every receive, and again and again while the handler has
+  events; a handler that hangs past its limit ends the reader, a receive that hangs shows nothing.
+- The handler's `close` comes before the end is told: nobody else reads before `on_close` is done.
+- What an abandoned handler still says after the end is not counted.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from tidegate.handling import NEVER, Close, HungError, NewHandler, Opening, Outcome
 from tidegate.keeping import KeepingThread
 from tidegate.member import messages as m
-from tidegate.model import PartitionId
+from tidegate.model import Position
 from tidegate.ports import Source, SourceError, SourceEvent, StolenError
+
+_BEAT_S = 2.0
+_NO_EVENTS: tuple[SourceEvent, ...] = ()
 
 
 class RunningReader:
@@ -18,7 +30,7 @@ class RunningReader:
         self,
         command: m.OpenReader,
         source: Source,
-        handle: Callable[[PartitionId, Sequence[SourceEvent]], Awaitable[None]],
+        new_handler: NewHandler,
         tell: Callable[[m.Event], None],
         keeping: KeepingThread,
         clock: Callable[[], float],
@@ -26,75 +38,116 @@ class RunningReader:
         self.partition = command.partition
         self.serial = command.serial
         self._reader = source.reader(command.partition, command.position, command.epoch)
-        self._handle = handle
+        opening = Opening(command.partition, command.position, command.epoch, command.state)
+        self._handler = new_handler(opening, self._on_outcome)
         self._tell = tell
         self._keeping = keeping
         self._clock = clock
         self._closing = asyncio.Event()
         self._dropping = asyncio.Event()
+        self._is_handling = False
+        self._receiving: asyncio.Future[Sequence[SourceEvent]] | None = None
         self.ended = asyncio.Event()
 
     def ask_to_close(self, *, drain: bool) -> None:
         self._closing.set()
+        self._handler.finish()
         if not drain:
             self._dropping.set()
+
+    def checkpointed(self, position: Position) -> None:
+        self._handler.checkpointed(position)
 
     async def run(self) -> None:
         """Reads until it is asked to close, or the source ends it."""
         work = asyncio.create_task(self._work())
         dropping = asyncio.create_task(self._dropping.wait())
+        beating = asyncio.create_task(self._beat())
         await asyncio.wait([work, dropping], return_when=asyncio.FIRST_COMPLETED)
-        end: m.Event = m.ReaderClosed(self._clock(), self.partition, self.serial)
         if not work.done():
             work.cancel()
             await asyncio.wait([work])
         dropping.cancel()
-        if not work.cancelled():
-            end = _end_of(work, end, self._clock(), self.partition, self.serial)
-        self._keeping.forget(self.partition)
-        self._tell(end)
+        error = None if work.cancelled() else work.exception()
+        try:
+            await self._handler.close(self._why(error))
+        finally:
+            beating.cancel()
+            self._keeping.forget(self.partition)
+        self._tell(self._end(error))
         self.ended.set()
         # Nothing more is handled. The connection may take its time to close: the next owner's
         # higher epoch does not wait for it.
         await self._reader.close()
 
-    async def _work(self) -> None:
-        await self._reader.open()
-        self._tell(m.ReaderOpened(self._clock(), self.partition, self.serial))
-        while not self._closing.is_set():
-            events = await self._received()
-            self._keeping.beat(self.partition)
-            if events:
-                await self._handle(self.partition, events)
-                last = events[-1]
-                self._tell(
-                    m.Handled(
-                        self._clock(), self.partition, self.serial, last.position, last.enqueued_at
-                    )
-                )
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(_BEAT_S)
+            if self._is_handling:
+                self._keeping.beat(self.partition)
 
-    async def _received(self) -> Sequence[SourceEvent]:
-        """The next events, or none as soon as the reader is asked to close."""
-        receiving = asyncio.ensure_future(self._reader.receive())
+    async def _work(self) -> None:
         closing = asyncio.ensure_future(self._closing.wait())
         try:
-            await asyncio.wait([receiving, closing], return_when=asyncio.FIRST_COMPLETED)
-            return receiving.result() if receiving.done() else ()
+            await self._reader.open()
+            await self._handler.open()
+            self._tell(m.ReaderOpened(self._clock(), self.partition, self.serial))
+            while not self._closing.is_set():
+                events = await self._received(closing)
+                self._keeping.beat(self.partition)
+                if events or self._clock() >= self._handler.wake_at:
+                    self._is_handling = True
+                    await self._handler.handle(events)
+                    self._is_handling = False
         finally:
-            receiving.cancel()
-            closing.cancel()
-            await asyncio.gather(receiving, closing, return_exceptions=True)
+            waits = [wait for wait in (closing, self._receiving) if wait is not None]
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
 
+    async def _received(self, closing: asyncio.Future[Any]) -> Sequence[SourceEvent]:
+        """The next events; none as soon as the reader is asked to close or the handler wakes."""
+        if self._receiving is None:
+            self._receiving = asyncio.ensure_future(self._reader.receive())
+        wake_at = self._handler.wake_at
+        pause = None if wake_at == NEVER else max(wake_at - self._clock(), 0.0)
+        waits: list[asyncio.Future[Any]] = [self._receiving, closing]
+        await asyncio.wait(waits, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+        if not self._receiving.done() or closing.done():
+            return _NO_EVENTS
+        received, self._receiving = self._receiving, None
+        return received.result()
 
-def _end_of(
-    work: asyncio.Task[None], closed: m.Event, now: float, partition: PartitionId, serial: int
-) -> m.Event:
-    """What the end of the work means; an error that is not the source's is the caller's."""
-    error = work.exception()
-    if error is None:
-        return closed
-    if isinstance(error, StolenError):
-        return m.ReaderRefused(now, partition, serial, error.level)
-    if isinstance(error, SourceError):
-        return m.ReaderFailed(now, partition, serial, str(error))
-    raise error
+    def _on_outcome(self, outcome: Outcome) -> None:
+        if not self.ended.is_set():
+            self._tell(
+                m.Handled(
+                    self._clock(),
+                    self.partition,
+                    self.serial,
+                    outcome.position,
+                    outcome.enqueued_at,
+                    outcome.state,
+                    outcome.is_due,
+                )
+            )
+
+    def _why(self, error: BaseException | None) -> Close:
+        if isinstance(error, StolenError):
+            return Close.STOLEN
+        if error is not None:
+            return Close.FAILED
+        return Close.DROPPED if self._dropping.is_set() else Close.GIVEN
+
+    def _end(self, error: BaseException | None) -> m.Event:
+        """What the end means; an error that is neither the source's nor a hang is the caller's."""
+        now = self._clock()
+        if error is None:
+            return m.ReaderClosed(now, self.partition, self.serial)
+        if isinstance(error, StolenError):
+            return m.ReaderRefused(now, self.partition, self.serial, error.level)
+        if isinstance(error, SourceError):
+            return m.ReaderFailed(now, self.partition, self.serial, str(error))
+        if isinstance(error, HungError):
+            return m.ReaderGaveUp(now, self.partition, self.serial, str(error))
+        raise error

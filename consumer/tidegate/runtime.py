@@ -12,18 +12,17 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 
+from tidegate.handling import NewHandler
 from tidegate.keeping import KeepingThread
 from tidegate.member import messages as m
 from tidegate.member.member import Member
 from tidegate.model import PartitionId
-from tidegate.ports import Ledger, LedgerError, Source, SourceError, SourceEvent
+from tidegate.ports import Ledger, LedgerError, Source, SourceError, StolenError
 from tidegate.readers import RunningReader
 from tidegate.scratch import Scratch
 from tidegate.settings import MemberSettings
-
-Handle = Callable[[PartitionId, Sequence[SourceEvent]], Awaitable[None]]
 
 _PARTITIONS_AGAIN_S = 60.0
 _SOURCE_RETRY_S = 2.0
@@ -37,18 +36,21 @@ class Runtime:
         settings: MemberSettings,
         new_ledger: Callable[[], Ledger],
         source: Source,
-        handle: Handle,
+        new_handler: NewHandler,
         *,
         scratch: Scratch | None = None,
         report: Callable[[m.Report], None] = print,
+        watch: Callable[[m.Event | m.Command], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings.checked()
         self._new_ledger = new_ledger
         self._source = source
-        self._handle = handle
+        self._new_handler = new_handler
         self._scratch = scratch
         self._report = report
+        # Sees every event before the member does, and every command before it is carried out.
+        self._watch = watch
         self._clock = clock
         inherited = scratch.read() if scratch is not None else ()
         self.member = Member(self._settings, uuid.uuid4().hex, _guid, inherited)
@@ -89,7 +91,9 @@ class Runtime:
     async def _serve(self) -> None:
         while not self._is_over:
             event = await self._next_event()
+            self._watch(event)
             for command in self.member.handle(event):
+                self._watch(command)
                 self._carry_out(command)
 
     async def _next_event(self) -> m.Event:
@@ -109,7 +113,9 @@ class Runtime:
             try:
                 found = await self._source.partitions()
             except SourceError as error:
-                self._report(m.Report("source-unreadable", None, str(error)))
+                unreadable = m.Report("source-unreadable", None, str(error))
+                self._watch(unreadable)
+                self._carry_out(unreadable)
                 pause = _SOURCE_RETRY_S
             else:
                 if found != known:
@@ -135,6 +141,10 @@ class Runtime:
                 reader = self._readers.get(command.partition)
                 if reader is not None and reader.serial == command.serial:
                     reader.ask_to_close(drain=command.drain)
+            case m.Checkpointed():
+                reader = self._readers.get(command.partition)
+                if reader is not None and reader.serial == command.serial:
+                    reader.checkpointed(command.position)
             case m.Remember():
                 if self._scratch is not None:
                     self._scratch.write(command.leases)
@@ -160,8 +170,8 @@ class Runtime:
     async def _resolve(self, command: m.ResolveStart) -> None:
         partition, serial = command.partition, command.serial
         try:
-            position = await self._source.resolve_start(partition)
-        except SourceError as error:
+            position = await self._source.resolve_start(partition, command.rewind)
+        except (SourceError, StolenError) as error:
             self._tell(m.ReaderFailed(self._clock(), partition, serial, str(error)))
         else:
             self._tell(m.StartResolved(self._clock(), partition, serial, position))
@@ -169,7 +179,7 @@ class Runtime:
     def _open(self, command: m.OpenReader) -> None:
         before = self._readers.get(command.partition)
         reader = self._readers[command.partition] = RunningReader(
-            command, self._source, self._handle, self._tell, self._keeping, self._clock
+            command, self._source, self._new_handler, self._tell, self._keeping, self._clock
         )
         self._tasks.create_task(self._read(reader, before))
 

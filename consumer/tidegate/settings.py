@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# The environment variable that holds the hub's connection string, for the command line.
+EVENTS_SECRET = "TIDEGATE_EVENTS_CONNECTION_STRING"
+
 
 class SettingsError(ValueError):
     """A setting that cannot work; the message names it and says what to write."""

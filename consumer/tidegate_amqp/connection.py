@@ -20,6 +20,7 @@ from .frames import EMPTY_FRAME, Frame, FrameReader, frame
 from .handshake import Handshake
 from .inbound import take_frame
 from .performatives import Begin, Close, Open, encode_performative
+from .runs import Runs
 from .session import INITIAL_OUTGOING_ID, Session
 from .settings import ConnectionSettings
 
@@ -38,6 +39,7 @@ class Connection:
         # Official clients detach links of a session that they have ended: that is passed over.
         self.ended_channels: set[int] = set()
         self.handshake = Handshake(self)
+        self.runs = Runs(self)
         self._reader = FrameReader(settings.max_frame_size)
         self._events: list[Event] = []
         self._unsettled: list[Session] = []
@@ -67,7 +69,8 @@ class Connection:
                         self._reader.keep(buffer, index)
                     return events
                 index += used
-            for each in self._reader.frames(buffer, index, size):
+            skip = self.runs.skip if self.runs.is_wanted else None
+            for each in self._reader.frames(buffer, index, size, skip):
                 if not self._take(each):
                     break
         except AmqpError as error:
@@ -134,6 +137,7 @@ class Connection:
         self._flush_settled()
         self.send(0, Close(error))
         self.close_sent = True
+        self.runs.forget()
 
     def fail(self, error: AmqpError) -> None:
         """Gives the peer up for what it did: a close with the error, and nothing more is read."""

@@ -60,6 +60,13 @@ class Delivery(NamedTuple):
     size: int
 
 
+class Run(NamedTuple):
+    """Whole settled messages of a link that takes runs, in order."""
+
+    link: ReceiverLink
+    payloads: list[bytes]
+
+
 class Outcome(NamedTuple):
     """What the peer made of the deliveries from `first` to `last` that we sent."""
 
@@ -103,6 +110,7 @@ Event = (
     | CreditChanged
     | WindowOpened
     | Delivery
+    | Run
     | Outcome
     | LinkDetached
     | SessionEnded

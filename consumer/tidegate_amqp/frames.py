@@ -9,7 +9,7 @@ Rules:
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from .encode import FALSE, NULL, TRUE, encode_binary, encode_list, encode_uint
@@ -68,9 +68,22 @@ class FrameReader:
         if self._wanted > self.max_frame_size or self._buffer[:4] == b"AMQP":
             self._wanted = HEADER_SIZE
 
-    def frames(self, buffer: bytes, index: int, size: int) -> Iterator[Frame]:
-        """The whole frames from `index` on; what is left over is kept."""
-        while size - index >= HEADER_SIZE:
+    def frames(
+        self,
+        buffer: bytes,
+        index: int,
+        size: int,
+        skip: Callable[[bytes, int, int], int] | None = None,
+    ) -> Iterator[Frame]:
+        """The whole frames from `index` on; what is left over is kept.
+
+        `skip` may take frames for itself before each: it gives where it stopped.
+        """
+        while True:
+            if skip is not None:
+                index = skip(buffer, index, size)
+            if size - index < HEADER_SIZE:
+                break
             length, offset, kind, channel = _HEAD.unpack_from(buffer, index)
             end = index + length
             if length > self.max_frame_size:

@@ -128,6 +128,7 @@ class Link:
         self.session.send(Detach(self.handle, closed=True, error=error))
         self.state = LinkState.DETACHING
         self.credit = 0
+        self.session.connection.runs.forget()
 
     def expect(self, state: LinkState) -> None:
         if self.state is not state:

@@ -31,27 +31,43 @@ class ReceiverLink(Link):
         self.max_message_size = max_message_size
         # How many deliveries may still come, by the most that was ever granted.
         self.expected = 0
+        self.takes_runs = False
         self._parts: list[bytes] = []
         self._size = 0
         self._head: tuple[int, int, bool] | None = None
 
     def grant(self, credit: int, *, drain: bool = False, available: int | None = None) -> None:
-        """Lets the peer send `credit` deliveries from now on. `available` is only passed on."""
+        """Lets the peer send `credit` deliveries from now on. `available` is only passed on.
+
+        Right behind an attach of ours it saves a round trip: the peer's count is not known yet,
+        and is not named.
+        """
         if self.is_gone:
             return
-        self.expect(LinkState.ATTACHED)
+        is_asking = self.is_attach_sent and self.state is LinkState.ATTACHING
+        if not is_asking:
+            self.expect(LinkState.ATTACHED)
         self.credit = credit
         self.expected = max(self.expected, credit)
-        self.session.send_flow(**self.flow_fields(), drain=drain, available=available)
+        fields: dict[str, int | None] = {**self.flow_fields()}
+        if is_asking:
+            fields["delivery_count"] = None
+        self.session.send_flow(**fields, drain=drain, available=available)
+
+    def take_runs(self) -> None:
+        """Asks for settled deliveries of one frame as Run events, many at a time."""
+        self.takes_runs = True
+        self.session.connection.runs.is_wanted = True
 
     def on_flow(self, flow: Flow) -> None:
         """A sender that drained has moved its count on by the credit it did not use."""
         if flow.delivery_count is not None and flow.drain:
             unused = (flow.delivery_count - self.delivery_count) & _MASK
             if unused <= _HALF:
-                self._use_credit(unused)
+                self.use_credit(unused)
 
-    def _use_credit(self, count: int) -> None:
+    def use_credit(self, count: int) -> None:
+        """Counts deliveries that have come, or will not."""
         self.delivery_count = (self.delivery_count + count) & _MASK
         self.credit = max(0, self.credit - count)
         self.expected = max(0, self.expected - count)
@@ -102,7 +118,7 @@ class ReceiverLink(Link):
     def abort(self) -> None:
         """Forgets the parts of the delivery under way, which has used its credit all the same."""
         self._parts, self._size, self._head = [], 0, None
-        self._use_credit(1)
+        self.use_credit(1)
 
     @property
     def in_delivery(self) -> bool:

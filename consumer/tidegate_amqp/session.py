@@ -94,6 +94,7 @@ class Session:
             self.flush_settled()
             self.send(End(error))
             self.end_sent = True
+            self.connection.runs.forget()
 
     # --- what links call
 
@@ -195,10 +196,10 @@ class Session:
             self.send_waiting()
         return was_shut and self.sendable > 0
 
-    def count_incoming(self) -> bool:
-        """Counts a transfer frame that arrived; False when the peer overran our window."""
-        self.next_incoming_id = (self.next_incoming_id + 1) & _MASK
-        self._window_left -= 1
+    def count_incoming(self, count: int = 1) -> bool:
+        """Counts transfer frames that arrived; False when the peer overran our window."""
+        self.next_incoming_id = (self.next_incoming_id + count) & _MASK
+        self._window_left -= count
         if self._window_left < 0:
             return False
         if self._window_left * 2 < self.incoming_window:
@@ -215,6 +216,7 @@ class Session:
         self.drop_waiting(link.handle)
         link.state = LinkState.DETACHED
         link.credit = 0
+        self.connection.runs.forget()
         self.links.pop(link.handle, None)
         if link.remote_handle is not None:
             self.links_by_remote_handle.pop(link.remote_handle, None)

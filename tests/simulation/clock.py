@@ -23,6 +23,11 @@ class Clock:
     def after(self, seconds: float, act: Callable[..., object], *args: Any) -> None:
         self.at(self.now + seconds, act, *args)
 
+    @property
+    def next_at(self) -> float:
+        """When the next thing happens; infinity where nothing ever does."""
+        return self._agenda[0][0] if self._agenda else float("inf")
+
     def run_until(self, end: float) -> None:
         agenda = self._agenda
         while agenda and agenda[0][0] <= end:

@@ -154,6 +154,12 @@ def _by_hand(draw: _Draw) -> list[Trouble]:
     return [Trouble(draw.when(), what, partition=draw.partition(), length_s=length_s)]
 
 
+def _official(draw: _Draw) -> list[Trouble]:
+    length_s = draw.dice.uniform(1.0, 40.0)
+    partition = draw.partition()
+    return [Trouble(draw.when(), What.OFFICIAL_CHECKPOINT, "", partition, length_s)]
+
+
 def _more_partitions(draw: _Draw) -> list[Trouble]:
     return [Trouble(draw.when(), What.MORE_PARTITIONS, length_s=float(draw.dice.randint(1, 4)))]
 
@@ -196,7 +202,7 @@ _MAKERS: dict[Kind, list[_Maker]] = {
     Kind.KILLS: _COMMON,
     Kind.PAUSES: [*_COMMON, _pause, _pause, _sleep, _sleep, _block],
     Kind.STORAGE: [*_COMMON, _storage_down, _slow_storage],
-    Kind.HANDS: [_kill, _by_hand, _by_hand, _by_hand],
+    Kind.HANDS: [_kill, _by_hand, _by_hand, _by_hand, _official],
     Kind.HUB: [*_COMMON, _hub_down, _slow_handler, _more_partitions],
     Kind.ROSTER: [*_COMMON, _roster],
     Kind.ALONE: [*_COMMON, _kill],

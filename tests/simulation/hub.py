@@ -12,7 +12,12 @@ from dataclasses import dataclass
 
 from simulation.clock import Clock
 from simulation.history import Attached, Detached, Record, Who
-from tidegate.model import PartitionId
+from tidegate.model import BEGINNING, PartitionId, Position
+
+
+def position_of(sequence: int) -> Position:
+    """Of the event with this number; the beginning where it is negative."""
+    return Position(str(sequence * 8), sequence) if sequence >= 0 else BEGINNING
 
 
 @dataclass(slots=True)

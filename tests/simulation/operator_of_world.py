@@ -6,10 +6,12 @@ that are done, and is lost without warning.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from simulation.hub import position_of
 from simulation.script import RosterFacts
-from tidegate.model import Listing, Position, Rewind, Roster
+from tidegate.model import Listing, PartitionId, Rewind, Roster
 from tidegate.ports import List, Refusal, Reply, WriteRoster
 
 if TYPE_CHECKING:
@@ -40,6 +42,13 @@ class Operator:
         self.facts = facts
         self._generation += 1
         self._write_now()
+
+    def rewind(self, partition: PartitionId, back: int) -> None:
+        """Asks for one more rewind, by so many events; a partition has one at a time."""
+        facts = self.facts or RosterFacts()
+        others = tuple(asked for asked in facts.rewinds if asked[1] != partition)
+        asked = f"asked-{self._generation}", partition, back
+        self.say(replace(facts, rewinds=(*others, asked)))
 
     def heard_until(self) -> float:
         """When the roster last said something new, or until when that of a dead operator counts."""
@@ -91,11 +100,7 @@ class Operator:
             sequence = max(checkpoint.position.sequence - back, -1)
             known = self._rewinds.setdefault(
                 id,
-                Rewind(
-                    id,
-                    partition,
-                    Position(str(sequence * 8), sequence) if sequence >= 0 else Position(),
-                ),
+                Rewind(id, partition, position_of(sequence)),
             )
             rewinds.append(known)
         return Roster(

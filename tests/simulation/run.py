@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "consumer")]
 
-from simulation import history, scenarios  # noqa: E402
+from simulation import history  # noqa: E402
 from simulation.draw import draw  # noqa: E402
 from simulation.judge import judge  # noqa: E402
 from simulation.script import Script  # noqa: E402
@@ -161,12 +161,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="this one alone")
     parser.add_argument("--without", default="", help="numbers of troubles to leave out")
     parser.add_argument("--trace", action="store_true", help="with --seed: print what was seen")
-    parser.add_argument("--table", action="store_true", help="the figures of the scenarios")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
-    if arguments.table:
-        print(scenarios.table(), scenarios.ticks_table(), sep="\n\n")
-        return 0
     if arguments.seed is not None:
         without = frozenset(int(number) for number in arguments.without.split(",") if number)
         return one(arguments.seed, without, is_traced=arguments.trace)

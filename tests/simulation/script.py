@@ -46,6 +46,8 @@ class What(StrEnum):
     DELETE_OWNERSHIP = "delete-ownership"
     DELETE_CHECKPOINT = "delete-checkpoint"
     SET_CHECKPOINT_BACK = "set-checkpoint-back"
+    # An official processor sets a position and leaves the state; `length_s` later it is rewound.
+    OFFICIAL_CHECKPOINT = "official-checkpoint"
     MORE_PARTITIONS = "more-partitions"
     ROSTER = "roster"  # the operator writes this from now on
     OPERATOR_DIES = "operator-dies"

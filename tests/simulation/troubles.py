@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from simulation.history import BROKE, DELETED_CHECKPOINT, DELETED_OWNERSHIP, SET_BACK, ByHand
+from simulation.hub import position_of
 from simulation.script import RosterFacts, Trouble, What
 from tidegate.ledger.layout import Kind
-from tidegate.model import Position
-from tidegate.ports import LedgerError, List, WriteCheckpoint
+from tidegate.ports import LedgerError, WriteCheckpoint
 
 if TYPE_CHECKING:
     from simulation.process import Process
@@ -45,6 +45,7 @@ class Troubles:
             What.DELETE_OWNERSHIP: lambda trouble: self._delete(Kind.OWNERSHIP, trouble),
             What.DELETE_CHECKPOINT: lambda trouble: self._delete(Kind.CHECKPOINT, trouble),
             What.SET_CHECKPOINT_BACK: self._set_back,
+            What.OFFICIAL_CHECKPOINT: self._official,
             What.MORE_PARTITIONS: lambda t: self._world.add_partitions(int(t.length_s)),
             What.ROSTER: lambda t: self._world.say_roster(t.roster or RosterFacts()),
             What.OPERATOR_DIES: lambda _: self._world.operator.die(),
@@ -190,14 +191,28 @@ class Troubles:
         what = DELETED_OWNERSHIP if kind is Kind.OWNERSHIP else DELETED_CHECKPOINT
         self._by_hand(what, partition, lambda: ledger.delete_by_hand(kind, partition))
 
+    def _official(self, trouble: Trouble) -> None:
+        """An official processor checkpoints: the state is left behind, until a rewind."""
+        world, partition = self._world, trouble.partition
+        found = world.checkpoint_of(partition)
+        if found is None:
+            return
+        sequence = max(found.position.sequence - 3, -1)
+        position, now = position_of(sequence), world.clock.now
+        self._by_hand(
+            SET_BACK,
+            partition,
+            lambda: world.ledger.checkpoint_by_other(partition, position, now),
+            sequence,
+        )
+        self._lasts(trouble.length_s, lambda: world.operator.rewind(partition, back=2))
+
     def _set_back(self, trouble: Trouble) -> None:
         """Somebody writes an earlier position, and clears the state that belonged to the other."""
         ledger, now, partition = self._world.ledger, self._world.clock.now, trouble.partition
-        listing = ledger.perform_at(List(), now)
-        found = getattr(listing, "checkpoints", {}).get(partition)
+        found = self._world.checkpoint_of(partition)
         if found is None:
             return
         sequence = max(found.position.sequence - int(trouble.length_s), -1)
-        position = Position(str(sequence * 8), sequence) if sequence >= 0 else Position()
-        write = WriteCheckpoint(partition, found.etag, position, 0, "by-hand")
+        write = WriteCheckpoint(partition, found.etag, position_of(sequence), 0, "by-hand")
         self._by_hand(SET_BACK, partition, lambda: ledger.perform_at(write, now), sequence)

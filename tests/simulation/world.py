@@ -11,7 +11,7 @@ from random import Random
 from simulation.clock import Clock
 from simulation.facts import Facts
 from simulation.history import Did, Handled, Record, name_of
-from simulation.hub import Hub
+from simulation.hub import Hub, position_of
 from simulation.operator_of_world import Operator
 from simulation.process import Leases, Process
 from simulation.script import RosterFacts, Script, Trouble
@@ -20,8 +20,8 @@ from simulation.troubles import Troubles
 from simulation.weather import Weather
 from tidegate.ledger.memory import MemoryLedger
 from tidegate.member import messages as m
-from tidegate.model import BEGINNING, MemberName, PartitionId, Position
-from tidegate.ports import Acquire, Change, Join, Release, Renew, WriteOwnership
+from tidegate.model import BEGINNING, Checkpoint, Listing, MemberName, PartitionId, Position
+from tidegate.ports import Acquire, Change, Join, List, Release, Renew, WriteOwnership
 from tidegate.settings import MemberSettings
 
 _MOVES = (Acquire, Change, Join, Release, WriteOwnership)
@@ -83,7 +83,13 @@ class World:
         last = self.hub.last_sequence(partition)
         if not self.script.starts_latest or last < 0:
             return BEGINNING
-        return Position(str(last * 8), last)
+        return position_of(last)
+
+    def checkpoint_of(self, partition: PartitionId) -> Checkpoint | None:
+        """What stands in the ledger now."""
+        listing = self.ledger.perform_at(List(), self.clock.now)
+        assert isinstance(listing, Listing)
+        return listing.checkpoints.get(partition)
 
     def start(self, name: MemberName, inherited: Leases = ()) -> Process:
         """Begins a life of a member; one that lives already goes on."""

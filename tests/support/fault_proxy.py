@@ -6,6 +6,7 @@
         proxy.add(LoseReply(match=query("comp=lease"), times=1))   # done, but nobody hears of it
         proxy.cut()                                                # every connection, now
         proxy.add(Swallow("to_client", for_s=20))                  # one direction is dead
+    proxy.add(Hold(for_s=20))                                  # a stall: all is done afterwards
 
 Rules: it runs on a thread of its own; a fault without `times` and `for_s` stands until `clear`.
 HTTP faults look at whole requests, one after another on a connection, as storage clients send them.
@@ -26,6 +27,7 @@ Direction = Literal["to_server", "to_client"]
 Match = Callable[["Request"], bool]
 
 _CHUNK = 65_536
+_LOOK_AGAIN_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,11 @@ class Answer(Fault):
     """The request is not passed on: this status is the answer."""
 
     status: int = 503
+
+
+@dataclass
+class Hold(Fault):
+    """Requests wait until the fault is over, and are then passed on, wanted still or not."""
 
 
 @dataclass
@@ -138,6 +145,11 @@ class FaultProxy:
         await asyncio.to_thread(stop.wait)
         server.close()
         self._cut()
+
+    async def _held(self, request: Request) -> None:
+        hold = self._standing(Hold, request)
+        while hold is not None and hold in self._faults and time.monotonic() < hold.ends_at:
+            await asyncio.sleep(_LOOK_AGAIN_S)
 
     def _cut(self) -> None:
         for writer in list(self._writers):
@@ -212,6 +224,7 @@ class FaultProxy:
             head, body = await _message(reader)
             request = _parse(head)
             self.requests.append(request)
+            await self._held(request)
             delay = self._standing(Delay, request)
             if delay is not None:
                 await asyncio.sleep(delay.seconds)

@@ -2,7 +2,7 @@
 
     with a_group(hub, azurite, directory, partitions=16) as group:
         group.start("a", "b")
-        group.wait_until_all_are_read(30)
+        group.wait_until_read_by({"a", "b"}, 30)
         group.kill("a")
 
 Rules: processes are ended by their own id; everything they logged stays in `directory`.
@@ -19,42 +19,41 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from azure.storage.blob import BlobServiceClient
 
+from support.member_logs import MemberLogs
+from support.member_process import source_of
 from support.steady_sender import steady_events
 from support.wait import wait_until
+from tidegate.ports import Source
 from tidegate_hub.testing import RunningHub
 
-_PROGRAM = Path(__file__).with_name("member_process.py")
+OUR_PROGRAM = Path(__file__).with_name("member_process.py")
 _numbers = itertools.count(1)
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Events that a handler was given."""
-
-    at: float
-    member: str
-    partition: str
-    first: int
-    last: int
-
-
-class Group:
+class Group(MemberLogs):
     """See the module. Made by `a_group`."""
 
     def __init__(
-        self, hub: RunningHub, azurite: str, directory: Path, partitions: int, **config: Any
+        self,
+        hub: RunningHub,
+        azurite: str,
+        directory: Path,
+        partitions: int,
+        program: Path,
+        config: dict[str, Any],
     ) -> None:
+        super().__init__(directory)
+        self._program = program
+        self.storage = azurite
         number = next(_numbers)
         self.hub_name = f"group-{os.getpid()}-{number}"
         self.container = f"group-{os.getpid()}-{number}"
         self.partitions = partitions
-        self.directory = directory
         self._config = {
             "events": hub.connection_string,
             "hub": self.hub_name,
@@ -84,7 +83,7 @@ class Group:
             path.write_text(json.dumps(settings), encoding="utf-8")
             output = (self.directory / f"{name}.out").open("ab")
             self._processes[name] = subprocess.Popen(
-                [sys.executable, str(_PROGRAM), str(path)], stdout=output, stderr=output
+                [sys.executable, str(self._program), str(path)], stdout=output, stderr=output
             )
             output.close()
 
@@ -117,110 +116,82 @@ class Group:
         for process in self._processes.values():
             process.wait(30)
 
-    # --- what handlers saw
+    def source(self) -> Source:
+        """The hub, as members see it."""
+        return source_of(self._config)
 
-    def batches(self, since: float = 0.0) -> list[Batch]:
-        """All that was handled since a moment, by time."""
-        found = []
-        for path in self.directory.glob("*.log"):
-            for line in path.read_text(encoding="utf-8").splitlines():
-                words = line.split()
-                if len(words) == 6 and words[0] == "h" and float(words[1]) >= since:
-                    found.append(
-                        Batch(float(words[1]), path.stem, words[2], int(words[3]), int(words[4]))
-                    )
-        return sorted(found, key=lambda batch: batch.at)
-
-    def reports(self, kind: str = "") -> list[str]:
-        """What members reported."""
-        return [
-            line
-            for path in sorted(self.directory.glob("*.log"))
-            for line in path.read_text(encoding="utf-8").splitlines()
-            if line.startswith("r ") and (not kind or line.split()[2] == kind)
-        ]
-
-    def readers(self, since: float) -> dict[str, str]:
-        """Who handled each partition last."""
-        return {batch.partition: batch.member for batch in self.batches(since)}
+    # --- waiting for what handlers see
 
     def wait_until_read_by(
-        self, names: set[str], seconds: float, *, window_s: float = 1.5
+        self, names: set[str], seconds: float, *, since: float = 0.0, window_s: float = 1.5
     ) -> float:
-        """Waits until these members, evenly, read every partition; gives when that was so."""
+        """Waits until these members, evenly, read every partition; gives when that was so.
+
+        What was handled before `since` does not count, nor what is older than the window.
+        """
 
         def is_so() -> bool:
-            readers = self.readers(time.time() - window_s)
+            readers = self.readers(max(time.time() - window_s, since))
             shares = [list(readers.values()).count(name) for name in names]
             whole = len(readers) == self.partitions and set(readers.values()) == names
             return whole and max(shares) - min(shares) <= 1
 
-        wait_until(is_so, seconds, f"{sorted(names)} to read all {self.partitions} partitions")
+        what = f"{sorted(names)} to read all {self.partitions} partitions"
+        wait_until(is_so, seconds, what, self.standing)
         return time.time()
 
-    def wait_for_line(self, path: Path, words: str, seconds: float) -> None:
-        """Waits until a log has a line with these words."""
-        wait_until(
-            lambda: path.exists() and words in path.read_text(encoding="utf-8"),
-            seconds,
-            f"{words!r} in {path.name}",
-        )
+    def wait_for_readers(self, count: int, seconds: float) -> dict[str, str]:
+        """Waits until so many partitions are read, by whomever; gives who reads which."""
 
-    def duplicates(self) -> int:
-        """Events that were handled more than once."""
-        seen: dict[str, set[int]] = {}
-        again = 0
-        for batch in self.batches():
-            done = seen.setdefault(batch.partition, set())
-            for sequence in range(batch.first, batch.last + 1):
-                again += sequence in done
-                done.add(sequence)
-        return again
+        def found() -> dict[str, str] | None:
+            readers = self.readers(time.time() - 1.5)
+            return readers if len(readers) == count else None
 
-    def missing(self) -> list[str]:
-        """Events that were passed over: gaps in what was handled of a partition."""
-        seen: dict[str, set[int]] = {}
-        for batch in self.batches():
-            seen.setdefault(batch.partition, set()).update(range(batch.first, batch.last + 1))
-        return [
-            f"{partition}: {sequence}"
-            for partition, done in seen.items()
-            for sequence in range(max(done))
-            if sequence not in done
-        ]
+        what = f"{count} partitions to be read"
+        return wait_until(found, seconds, what, self.standing) or {}
 
-    def idle(self, since: float, until: float) -> dict[str, float]:
-        """The longest time that each partition was not handled, where its reader changed."""
-        longest: dict[str, float] = {}
-        last: dict[str, Batch] = {}
-        for batch in self.batches(since - 2):
-            before = last.get(batch.partition)
-            changed = before is not None and before.member != batch.member
-            if before is not None and changed and since <= batch.at <= until:
-                gap = batch.at - max(before.at, since)
-                longest[batch.partition] = max(longest.get(batch.partition, 0.0), gap)
-            last[batch.partition] = batch
-        return longest
+    def wait_for_words(self, words: str, seconds: float) -> None:
+        """Waits until some member reports these words."""
 
-    def moves(self, since: float) -> int:
-        """How often the reader of a partition changed."""
-        count = 0
-        last: dict[str, str] = {}
-        for batch in self.batches():
-            before = last.get(batch.partition)
-            count += before is not None and before != batch.member and batch.at >= since
-            last[batch.partition] = batch.member
-        return count
+        def is_said() -> bool:
+            return any(words in line for line in self.reports())
+
+        wait_until(is_said, seconds, f"a report of {words!r}", self.standing)
+
+    def wait_for_report(self, kind: str, seconds: float, *, of: str = "") -> str:
+        """Waits until a member (`of`, or any) reports this; gives the line."""
+
+        def found() -> str:
+            lines = self.reports(kind)
+            return next((line for line in lines if line.startswith(of)), "")
+
+        return wait_until(found, seconds, f"a report of {kind}", self.standing)
+
+    def standing(self) -> str:
+        """Who handled what lately, and all reports, for messages."""
+        readers = self.readers(time.time() - 1.5)
+        return f"{dict(sorted(readers.items()))} {self.reports()} {self.outputs()}"
+
+    def outputs(self) -> str:
+        """What processes printed: errors that ended them."""
+        return "\n".join(path.read_text()[-2000:] for path in sorted(self.directory.glob("*.out")))
 
 
 @contextlib.contextmanager
 def a_group(
-    hub: RunningHub, azurite: str, directory: Path, partitions: int, **config: Any
+    hub: RunningHub,
+    azurite: str,
+    directory: Path,
+    partitions: int,
+    *,
+    program: Path = OUR_PROGRAM,
+    every_s: float = 0.05,
+    **config: Any,
 ) -> Iterator[Group]:
-    """A group without members yet, and events that come to every partition all the time."""
-    group = Group(hub, azurite, directory, partitions, **config)
+    """A group without members yet; an event comes to every partition every `every_s`."""
+    group = Group(hub, azurite, directory, partitions, program, config)
     try:
-        with steady_events(hub.port, group.hub_name, partitions):
+        with steady_events(hub.port, group.hub_name, partitions, every_s=every_s):
             yield group
     finally:
         group.close()

@@ -123,6 +123,10 @@ class Desk:
             if isinstance(command, m.Perform) and isinstance(command.operation, kinds)
         ]
 
+    def refusal_of(self, operation: Operation) -> Refusal | None:
+        """How an operation ends that a test sends by itself."""
+        return self._perform(operation)[1]
+
     def reports(self, name: str) -> list[str]:
         return [command.kind for command in self.said[name] if isinstance(command, m.Report)]
 

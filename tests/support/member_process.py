@@ -2,12 +2,12 @@
 
 It logs what a user's handler would see, a line each, flushed at once, so that a kill loses nothing:
 
-    o TIME PARTITION                    a reader was opened
+    s TIME                              it has started, and SIGTERM is a clean stop from now on
     h TIME PARTITION FIRST LAST COUNT   events were handled
     r TIME KIND PARTITION TEXT          a report of the member
     e TIME                              it has ended cleanly
 
-Rules: SIGTERM is a clean stop; times are of the wall clock, which all processes of a machine share.
+Rules: times are of the wall clock, which all processes of a machine share.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tidegate.handling import each_batch
 from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.blob import BlobLedger
 from tidegate.ledger.layout import GroupNames
 from tidegate.member.messages import Report
 from tidegate.model import PartitionId
-from tidegate.ports import Ledger, SourceEvent
+from tidegate.ports import Ledger, Source, SourceEvent
 from tidegate.runtime import Runtime
 from tidegate.scratch import Scratch
 from tidegate.settings import MemberSettings
@@ -41,6 +42,12 @@ class Log:
 
     def line(self, kind: str, *words: object) -> None:
         self._file.write(" ".join([kind, f"{time.time():.6f}", *map(str, words)]) + "\n")
+
+
+def source_of(config: dict[str, Any]) -> Source:
+    """The hub of a configuration."""
+    start = Start(config.get("start", "earliest"))
+    return SdkSource(config["events"], config["hub"], config["group"], start)
 
 
 async def run(config: dict[str, Any]) -> None:
@@ -59,19 +66,17 @@ async def run(config: dict[str, Any]) -> None:
     def report(said: Report) -> None:
         log.line("r", said.kind, said.partition or "-", said.message.replace("\n", " "))
 
-    source = SdkSource(
-        config["events"], config["hub"], config["group"], Start(config.get("start", "earliest"))
-    )
     scratch = Scratch(Path(config["scratch"])) if "scratch" in config else None
     runtime = Runtime(
         MemberSettings(config["name"], **config.get("settings", {})),
         new_ledger,
-        source,
-        handle,
+        source_of(config),
+        each_batch(handle),
         scratch=scratch,
         report=report,
     )
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, runtime.stop)
+    log.line("s")
     await runtime.run()
     log.line("e")
 

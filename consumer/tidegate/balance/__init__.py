@@ -9,7 +9,7 @@ snapshots from a listing of the ledger, and `loads` the figures that members ann
 from __future__ import annotations
 
 from tidegate.balance.facts import MemberFacts, Move, PartitionFacts, Plan, Snapshot
-from tidegate.balance.listed import absent_since, snapshot_of
+from tidegate.balance.listed import snapshot_of
 from tidegate.balance.loads import load_to_announce
 from tidegate.balance.planning import plan
 
@@ -19,7 +19,6 @@ __all__ = [
     "PartitionFacts",
     "Plan",
     "Snapshot",
-    "absent_since",
     "load_to_announce",
     "plan",
     "snapshot_of",

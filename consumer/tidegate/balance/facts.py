@@ -40,7 +40,7 @@ class PartitionFacts:
     pinned_to: MemberName | None = None
     # Nobody reads it; its owner gives it up.
     is_paused: bool = False
-    # Nobody has owned it since the group started, so it can wait for a member that is expected.
+    # Nobody has owned it since the group started, so it waits for members that are expected.
     is_new: bool = False
 
 
@@ -53,8 +53,6 @@ class Snapshot:
     # Who shall be a member when all is done, present or not, the oldest first: the last get the odd
     # partitions, which in a rollout spares a move. Empty: whoever is present.
     expected: tuple[MemberName, ...] = ()
-    # Expected members that are absent have been waited for long enough, and count no more.
-    is_grace_over: bool = False
     band: float = DEFAULT_BAND
     busy_from: float = DEFAULT_BUSY_FROM
 

@@ -83,10 +83,9 @@ def _takers(
     snapshot: Snapshot, stayers: Iterable[MemberName], weights: dict[MemberName, float]
 ) -> dict[MemberName, float]:
     takers = {name: weights[name] for name in stayers}
-    if not snapshot.is_grace_over:
-        # An absent member says nothing of its weight: take it for one of the usual kind.
-        usual = median_low([weight for weight in weights.values() if weight > 0] or [1.0])
-        takers |= {name: usual for name in snapshot.expected if name not in weights}
+    # An absent member says nothing of its weight: take it for one of the usual kind.
+    usual = median_low([weight for weight in weights.values() if weight > 0] or [1.0])
+    takers |= {name: usual for name in snapshot.expected if name not in weights}
     return usable(dict(sorted(takers.items())))
 
 

@@ -3,8 +3,8 @@
 Rules:
 - Pure. A fair share is taken of what is left when the hotter partitions and their members are set
   aside, for the member of the greatest weight among the others.
-- A partition becomes hot a band above the fair share. Once it has a member for itself, and all else
-  is in its place too, it stays hot down to the fair share: a load that wavers moves nothing.
+- A partition becomes hot a band above the fair share. Once it has its member for itself, and all
+  else is in its place too, it stays hot down to the fair share: a load that wavers moves nothing.
 - While members are awaited, no partition newly gets a member for itself: that would be undone.
 - The member that keeps it is the one that makes for the fewest moves, its owner among equals.
 """
@@ -60,14 +60,10 @@ def _found(
         if load <= fair * stays_hot_at:
             break
         owner = group.owners.get(id)
-        share = partitions_left * group.weights.get(owner or "", 0) / weight_left
-        # Where one partition is a share like any other, to be alone with it says nothing.
-        is_alone = owner is not None and owned[owner] == 1 and share >= 2
-        if group.is_awaiting and not (is_alone and owner in group.takers):
-            continue
-        if load <= fair * (1 + group.band) and not is_alone:
-            continue
         keeper = _keeper(group, free, owned, owner, partitions_left / weight_left)
+        is_kept = keeper == owner and owned[keeper] == 1
+        if not is_kept and (group.is_awaiting or load <= fair * (1 + group.band)):
+            continue
         found[id] = keeper
         load_left -= load
         partitions_left -= 1

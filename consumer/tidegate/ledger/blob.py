@@ -3,7 +3,7 @@
 Rules:
 - An operation is one request, but for Join, which makes the member's blob where it is missing.
 - Lease calls carry If-Match; writes carry a lease or a condition; a checkpoint is one Put Blob.
-- A ledger belongs to one event loop. `thread.LedgerThread` gives one a loop of its own.
+- A ledger belongs to one event loop: who works on two loops has two of them.
 """
 
 from __future__ import annotations

@@ -79,6 +79,7 @@ def roster_metadata(roster: Roster) -> dict[str, str]:
                 "partition": rewind.partition,
                 "offset": rewind.position.offset,
                 "sequence": rewind.position.sequence,
+                **({} if rewind.at is None else {"at": rewind.at}),
             }
             for rewind in roster.rewinds
         ],
@@ -116,6 +117,7 @@ def _rewind(content: Any) -> Rewind:
         id=_typed(content["id"], str),
         partition=_typed(content["partition"], str),
         position=Position(_typed(content["offset"], str), _typed(content["sequence"], int)),
+        at=None if content.get("at") is None else float(content["at"]),
     )
 
 

@@ -7,7 +7,9 @@ Rules (numbers are those of docs/ledger.md):
 - 4: every checkpoint write carries the ETag of the one before and a nonce of its own. After a
   refused or lost write only the nonce proves that it was ours; a higher epoch ends the tenure;
   for anything else the lease is proved and memory is written again, loudly.
-- 5: position and state are one write.
+- 5: position and state are one write. So no write of ours ever leaves a state behind its position:
+  where one is found, before reading or after a write, somebody else has been there, and we halt.
+  A tenure that begins with a rewind to carry out does that instead.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from dataclasses import dataclass
 
 from tidegate.member.messages import Answered, Report
 from tidegate.member.steps import FencedError, HaltedError, Script, Steps
-from tidegate.model import BEGINNING, Checkpoint, Owner, Ownership, PartitionId, Position
+from tidegate.model import BEGINNING, Checkpoint, Owner, Ownership, PartitionId, Position, Rewind
 from tidegate.ports import (
     ReadCheckpoint,
     ReadOwnership,
@@ -60,6 +62,8 @@ class Fence:
         self.proved_at: float | None = None
         # Whether the checkpoint that was touched last was our own: nobody has written between.
         self.was_last_write = False
+        # What remedies a state that is behind, where a tenure begins with one.
+        self.remedy: Rewind | None = None
         self._floor = 0
         self._nonces: list[str] = []
         self._checkpoint_etag: str | None = None
@@ -114,12 +118,7 @@ class Fence:
         `start` says where a partition without a checkpoint begins.
         """
         while True:
-            answer = yield from self._steps.insist(ReadCheckpoint(self._partition))
-            if answer.refusal is not None:
-                raise HaltedError(answer.message)
-            found = answer.reply if isinstance(answer.reply, Checkpoint) else None
-            if found is not None and found.is_state_behind:
-                raise HaltedError(_behind(found))
+            found = yield from self._read()
             if found is not None and self._is_above(found):
                 self.see(found.epoch)
                 yield from self.raise_epoch()
@@ -128,11 +127,28 @@ class Fence:
                 progress = self.committed or Progress((yield from start()))
                 self._checkpoint_etag = None
             else:
-                progress = _progress_of(found)
+                progress = self._taken_from(found)
                 self._checkpoint_etag = found.etag
             self.was_last_write = found is None or found.nonce in self._nonces
             if (yield from self._write(progress, is_touch=True)):
+                self.remedy = None
                 return progress
+
+    def _taken_from(self, found: Checkpoint) -> Progress:
+        if found.is_state_behind and self.remedy is not None:
+            return rewound_to(self.remedy)
+        return _progress_of(found)
+
+    def _read(self) -> Script[Checkpoint | None]:
+        """What stands there now; HaltedError where it is not to be gone on from."""
+        answer = yield from self._steps.insist(ReadCheckpoint(self._partition))
+        if answer.refusal is not None:
+            raise HaltedError(answer.message)
+        found = answer.reply if isinstance(answer.reply, Checkpoint) else None
+        if found is not None and found.is_state_behind:
+            if self.remedy is None or self.remedy.id == found.rewound_by:
+                raise HaltedError(_behind(found))
+        return found
 
     def _is_above(self, found: Checkpoint) -> bool:
         is_mine = found.nonce in self._nonces
@@ -162,10 +178,7 @@ class Fence:
             return self._stands(progress, str(answer.reply))
         if answer.refusal in (Refusal.DENIED, Refusal.INVALID):
             raise HaltedError(answer.message)
-        looked = yield from self._steps.insist(ReadCheckpoint(self._partition))
-        if looked.refusal is not None:
-            raise HaltedError(looked.message)
-        found = looked.reply if isinstance(looked.reply, Checkpoint) else None
+        found = yield from self._read()
         if found is not None and found.nonce == nonce:
             return self._stands(progress, found.etag)
         if found is not None and found.epoch > self.epoch:
@@ -193,6 +206,11 @@ class Fence:
         if answer.refusal is not None:
             raise FencedError(f"the lease was lost: {answer.refusal}")
         self.proved_at = answer.sent_at
+
+
+def rewound_to(rewind: Rewind) -> Progress:
+    """Its position and its id, with no state: that belonged to another position."""
+    return Progress(rewind.position, None, None, rewind.id)
 
 
 def _progress_of(found: Checkpoint) -> Progress:

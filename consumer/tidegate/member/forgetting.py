@@ -14,6 +14,8 @@ from tidegate.settings import MemberSettings
 
 # Longer than anything that a living member may sleep through.
 _LEASES = 20
+# Where it fails it is tried again after so long.
+_AGAIN_LEASES = 4
 
 
 class Forgetting:
@@ -22,6 +24,7 @@ class Forgetting:
     def __init__(self, settings: MemberSettings) -> None:
         self._name = settings.name
         self._after_s = _LEASES * settings.lease_s
+        self._again_s = _AGAIN_LEASES * settings.lease_s
         # Since when each dead member's blob has been as it is.
         self._dead: dict[tuple[MemberName, str], float] = {}
 
@@ -37,6 +40,5 @@ class Forgetting:
             return []
         due = [key for key, since in self._dead.items() if now - since >= self._after_s]
         for key in due:
-            # Where it fails it is tried again after as long a time.
-            self._dead[key] = now
+            self._dead[key] = now - self._after_s + self._again_s
         return [Perform(None, Forget(name, etag)) for name, etag in sorted(due)]

@@ -50,7 +50,12 @@ class Keeper:
         ready = []
         for partition, kept in self._kept.items():
             is_waiting = kept.is_in_flight or kept.is_refused
-            if not is_waiting and now >= kept.next_at and not is_silent(partition):
+            if is_waiting or now < kept.next_at:
+                continue
+            if is_silent(partition):
+                # Looked at again soon, and not at every turn until then.
+                kept.next_at = now + _RETRY_S
+            else:
                 kept.is_in_flight = True
                 ready.append(kept.keep)
         return ready

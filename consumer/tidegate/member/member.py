@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tidegate import balance
+from tidegate.member.announced import Loads
+from tidegate.member.flaws import Flaws
 from tidegate.member.forgetting import Forgetting
 from tidegate.member.giving import give
 from tidegate.member.messages import (
@@ -36,17 +38,8 @@ from tidegate.member.steps import NEVER
 from tidegate.member.taking import Taking
 from tidegate.member.tenure import Tenure
 from tidegate.member.tenures import Tenures
-from tidegate.member.view import (
-    Mine,
-    absent_since,
-    held,
-    living,
-    roster_of,
-    said,
-    snapshot,
-    stopping,
-)
-from tidegate.model import Listing, MemberName, Owner, PartitionId
+from tidegate.member.view import Mine, Sight, sight_of, snapshot, stopping, told
+from tidegate.model import Listing, Owner, PartitionId
 from tidegate.ports import CreateOwnership, List, Refusal, Renew
 from tidegate.settings import MemberSettings
 
@@ -74,18 +67,17 @@ class Member:
         self._tenures = Tenures(settings, self.owner, dice)
         self._taking = Taking(settings, self.owner, self._tenures, dice)
         self._forgetting = Forgetting(settings)
+        self._flaws = Flaws()
         self._partitions: tuple[PartitionId, ...] = ()
-        self._loads: dict[PartitionId, float] = {}
-        self._listing: Listing | None = None
-        self._alive: frozenset[MemberName] = frozenset()
-        self._absent: dict[MemberName, float] = {}
+        self._loads = Loads(settings.name)
+        self._sight: Sight | None = None
         self._snapshot: balance.Snapshot | None = None
         self._plan: balance.Plan | None = None
         self._is_listing = False
         self._list_at = NEVER
         self._listed_sent_at = 0.0
         self._changed_at = float("-inf")
-        self._seen: object = None
+        self._told: object = None
         self._is_stopping = False
         self.is_stopped = False
         self._remembered: tuple[tuple[PartitionId, str], ...] = ()
@@ -98,7 +90,7 @@ class Member:
         if self.is_stopped:
             return NEVER
         list_at = NEVER if self._is_listing else self._list_at
-        return min(self._membership.wake_at, list_at, self._tenures.wake_at)
+        return min(self._membership.wake_at, list_at, self._tenures.wake_at, self._taking.wake_at)
 
     @property
     def tenures(self) -> dict[PartitionId, Tenure]:
@@ -129,10 +121,7 @@ class Member:
                 self._partitions = partitions
                 self._list_at = min(self._list_at, event.now)
             case LoadsMeasured(loads=loads):
-                self._loads = {
-                    partition: balance.load_to_announce(load, self._loads.get(partition))
-                    for partition, load in loads
-                }
+                self._loads.measured(loads)
             case StopAsked():
                 self._is_stopping = True
                 self._changed_at = event.now
@@ -149,10 +138,15 @@ class Member:
             self._is_listing = True
             self._listed_sent_at = now
             commands.append(Perform(None, List()))
-        commands += self._membership.on_time(
-            now, self._loads, self._taking.wants.announced(), is_leaving=self._is_stopping
-        )
-        return commands + self._tenures.on_time(now)
+        commands += self._membership.on_time(now)
+        # What the last life of this member announced is read before it is written over.
+        if self._sight is not None:
+            commands += self._membership.announce(
+                self._loads.announced,
+                self._taking.wants.announced(),
+                is_leaving=self._is_stopping,
+            )
+        return commands + self._taking.on_time(now) + self._tenures.on_time(now)
 
     # --- answers to the member's own operations
 
@@ -161,7 +155,9 @@ class Member:
             case List():
                 return self._on_listing(event)
             case Renew() as renew:
-                return self._taking.on_tried(self._listing, renew, event)
+                commands = self._taking.on_tried(self._sight, renew, event)
+                self._keep_loads()
+                return commands
             case CreateOwnership(partition=partition):
                 if self._taking.on_created(partition):
                     self._list_at = min(self._list_at, event.now)
@@ -178,45 +174,46 @@ class Member:
                 self._list_at = event.now + self._settings.settled_tick_s
                 return [Report("ledger-unreadable", None, event.message)]
             return []
-        listing = self._listing = event.reply
+        listing = event.reply
+        self._sight = sight = sight_of(listing, self._sight, self._settings)
         self._taking.stall.on_listing(listing, event.sent_at, event.now)
         self._tenures.see(listing)
         self._membership.see(listing.members.get(self.owner.name), event.sent_at)
-        self._alive = frozenset(living(listing, self.owner.name))
-        self._taking.gathering.see(self._alive, event.now)
-        self._absent = absent_since(self._absent, listing, self._alive, self._settings)
-        commands = self._act(event.now) + self._forgetting.on_listing(listing, event.now)
-        is_fast = self._is_changing(listing, event.now)
+        self._taking.gathering.see(sight.alive, event.now)
+        commands = self._flaws.on_listing(listing) + self._act(event.now)
+        commands += self._forgetting.on_listing(listing, event.now)
+        self._keep_loads()
+        self._loads.see(listing, self._tenures.live)
+        is_fast = self._is_changing(sight, event.now)
         tick = self._settings.fast_tick_s if is_fast else self._settings.settled_tick_s
         self._list_at = self._listed_sent_at + tick
         return commands
 
-    def _is_changing(self, listing: Listing, now: float) -> bool:
+    def _is_changing(self, sight: Sight, now: float) -> bool:
         """Whether a fast look is worth its price."""
-        seen = (self._alive, held(listing), said(listing.roster))
-        if seen != self._seen or self._tenures.is_busy or self._taking.wants.announced():
-            self._seen = seen
+        before, self._told = self._told, told(sight)
+        if self._told != before or self._tenures.is_busy or self._taking.wants.announced():
             self._changed_at = now
         return now - self._changed_at < _CALM_AFTER_S or self._is_stopping
 
     # --- acting on the plan
 
     def _act(self, now: float) -> list[Command]:
-        listing = self._listing
-        if listing is None or not self._partitions:
+        sight = self._sight
+        if sight is None or not self._partitions:
             return []
-        taking, name = self._taking, self.owner.name
+        listing, taking, name = sight.listing, self._taking, self.owner.name
         if self._membership.is_present and taking.joined_at is None:
             taking.joined_at = now
         commands = taking.inherit(listing, self._inherited)
         self._inherited = {}
-        plan = self._planned(listing, now)
+        plan = self._planned(sight)
         commands += give(
             self._tenures,
             listing,
             plan.assignment,
-            roster_of(listing, self._settings).rewinds,
-            self._alive - {name},
+            sight.roster.rewinds,
+            sight.alive - {name},
             name,
             now,
             is_stopping=self._is_stopping,
@@ -224,42 +221,23 @@ class Member:
         if self._membership.is_present and not self._is_stopping:
             mine = {partition for partition, to in plan.assignment.items() if to == name}
             planned = mine - self._tenures.live.keys()
-            commands += taking.take(listing, planned, now, stopping(listing))
+            commands += taking.take(sight, planned, now, stopping(listing))
         else:
             taking.wants.update((), listing.ownerships, now)
-        return commands + taking.try_wants()
+        return commands + taking.try_wants(now)
 
-    def _planned(self, listing: Listing, now: float) -> balance.Plan:
+    def _planned(self, sight: Sight) -> balance.Plan:
         """The plan; the same one where nothing has changed."""
-        facts = snapshot(
-            listing,
-            self._partitions,
-            self._mine(),
-            self._settings,
-            self._absent,
-            is_grace_over=self._is_grace_over(listing, now),
-        )
+        tenures = self._tenures
+        mine = Mine(self._is_stopping, tenures.owned(), tenures.given, self._loads.announced)
+        facts = snapshot(sight, self._partitions, mine, self._settings)
         if self._plan is None or facts != self._snapshot:
             self._snapshot, self._plan = facts, balance.plan(facts)
         return self._plan
 
-    def _mine(self) -> Mine:
-        return Mine(
-            self.owner.name,
-            self._settings.weight,
-            self._is_stopping,
-            self._tenures.owned(),
-            self._tenures.given,
-            self._loads,
-        )
-
-    def _is_grace_over(self, listing: Listing, now: float) -> bool:
-        joined_at = self._taking.joined_at
-        if joined_at is None:
-            return False
-        expected = roster_of(listing, self._settings).expected
-        grace_s = self._settings.expected_grace_s if expected else self._settings.newcomer_grace_s
-        return now - joined_at >= grace_s
+    def _keep_loads(self) -> None:
+        if self._snapshot is not None:
+            self._loads.begin(self._tenures.live, self._snapshot)
 
     def _remember(self) -> list[Command]:
         """What a restart of this process should find, told whenever it changes."""

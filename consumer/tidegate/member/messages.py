@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidegate.model import PartitionId, Position
+from tidegate.model import PartitionId, Position, Rewind
 from tidegate.ports import Operation, Refusal, Reply
 
 # Whose operation it was: the member's own (None), or a tenure's (its partition and serial).
@@ -115,6 +115,8 @@ class Handled:
     position: Position
     enqueued_at: float | None = None
     state: bytes | None = None
+    # A checkpoint shall be written now rather than when its time comes.
+    is_due: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,16 @@ class ReaderClosed:
     now: float
     partition: PartitionId
     serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderGaveUp:
+    """The handler hangs: the partition is to be left to others. The reader has ended."""
+
+    now: float
+    partition: PartitionId
+    serial: int
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +165,20 @@ Event = (
     | ReaderFailed
     | Handled
     | ReaderClosed
+    | ReaderGaveUp
     | LoadsMeasured
     | StopAsked
 )
 
-TenureEvent = StartResolved | ReaderOpened | ReaderRefused | ReaderFailed | Handled | ReaderClosed
+TenureEvent = (
+    StartResolved
+    | ReaderOpened
+    | ReaderRefused
+    | ReaderFailed
+    | Handled
+    | ReaderClosed
+    | ReaderGaveUp
+)
 
 
 # --- commands
@@ -190,10 +211,11 @@ class LetGo:
 
 @dataclass(frozen=True, slots=True)
 class ResolveStart:
-    """Ask the source where a partition without a checkpoint begins."""
+    """Ask the source where a partition without a checkpoint begins, or where a rewind goes to."""
 
     partition: PartitionId
     serial: int
+    rewind: Rewind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +236,15 @@ class CloseReader:
     partition: PartitionId
     serial: int
     drain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpointed:
+    """A checkpoint of this tenure stands."""
+
+    partition: PartitionId
+    serial: int
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,5 +269,14 @@ class Stopped:
 
 
 Command = (
-    Perform | Keep | LetGo | ResolveStart | OpenReader | CloseReader | Remember | Report | Stopped
+    Perform
+    | Keep
+    | LetGo
+    | ResolveStart
+    | OpenReader
+    | CloseReader
+    | Checkpointed
+    | Remember
+    | Report
+    | Stopped
 )

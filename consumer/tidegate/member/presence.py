@@ -40,31 +40,30 @@ class Membership:
     def wake_at(self) -> float:
         return float("inf") if self._in_flight is not None or self.has_left else self._next_at
 
-    def on_time(
+    def on_time(self, now: float) -> list[Command]:
+        """Joins or renews."""
+        if self._in_flight is not None or self.has_left or now < self._next_at:
+            return []
+        if self.is_present:
+            return self._send(RenewPresence(self._owner.name, self.lease_id))
+        return self._send(Join(self._owner.name, self.lease_id))
+
+    def announce(
         self,
-        now: float,
         loads: Mapping[PartitionId, float],
         wants: Mapping[PartitionId, str],
         *,
         is_leaving: bool,
     ) -> list[Command]:
-        """Joins, renews, or announces what has changed."""
-        if self._in_flight is not None or self.has_left:
-            return []
-        if now >= self._next_at:
-            renewal: Operation
-            if self.is_present:
-                renewal = RenewPresence(self._owner.name, self.lease_id)
-            else:
-                renewal = Join(self._owner.name, self.lease_id)
-            return self._send(renewal)
+        """Announces what has changed."""
         said = self._said
-        if not self.is_present or (
+        is_said = (
             said is not None
             and said.loads == loads
             and said.wants == wants
             and said.is_leaving == is_leaving
-        ):
+        )
+        if is_said or self._in_flight is not None or not self.is_present:
             return []
         wish = Presence(
             self._owner.name,

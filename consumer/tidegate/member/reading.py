@@ -8,28 +8,32 @@ Rules:
 
 from __future__ import annotations
 
-from tidegate.member.fence import Fence, Progress
+from dataclasses import replace
+
+from tidegate.member.fence import Fence, Progress, rewound_to
 from tidegate.member.messages import (
+    Checkpointed,
     CloseReader,
     Event,
     Handled,
     OpenReader,
     ReaderClosed,
     ReaderFailed,
+    ReaderGaveUp,
     ReaderOpened,
     ReaderRefused,
     Report,
     ResolveStart,
     StartResolved,
 )
-from tidegate.member.steps import NEVER, Script, Steps
+from tidegate.member.steps import NEVER, HaltedError, Script, Steps
 from tidegate.model import PartitionId, Position, Rewind
 from tidegate.settings import MemberSettings
 
 _RETRY_S = 1.0
 
 # How a reader ended; None where we ended it.
-End = ReaderRefused | ReaderFailed | None
+End = ReaderRefused | ReaderFailed | ReaderGaveUp | None
 
 
 class Reading:
@@ -55,6 +59,8 @@ class Reading:
         self.rewind: Rewind | None = None
         self._is_open = False
         self._is_closing = False
+        # Why the handler of this tenure is given up, if it is.
+        self._hung: str | None = None
 
     # --- facts, taken in whatever a script waits for
 
@@ -63,16 +69,19 @@ class Reading:
             case Handled(position=position):
                 if position.sequence >= self.progress.position.sequence:
                     self._note(event)
-            case ReaderClosed() | ReaderFailed() | ReaderRefused():
+            case ReaderClosed() | ReaderFailed() | ReaderRefused() | ReaderGaveUp():
                 self._is_open = self._is_closing = False
+                if isinstance(event, ReaderGaveUp):
+                    self._hung = event.message
 
     def _note(self, event: Handled) -> None:
         was_dirty = self.is_dirty
         self.progress = Progress(
             event.position, event.enqueued_at, event.state, self.progress.rewound_by
         )
-        if self.is_dirty and not was_dirty:
-            self.checkpoint_at = event.now + self._settings.checkpoint_every_s
+        if self.is_dirty and (event.is_due or not was_dirty):
+            pause = 0.0 if event.is_due else self._settings.checkpoint_every_s
+            self.checkpoint_at = event.now + pause
 
     @property
     def is_dirty(self) -> bool:
@@ -93,9 +102,9 @@ class Reading:
         was_ours = self._fence.was_last_write
         return was_ours and ahead.position.sequence > found.position.sequence
 
-    def _resolve_start(self) -> Script[Position]:
+    def _resolve_start(self, rewind: Rewind | None = None) -> Script[Position]:
         while True:
-            self._steps.put(ResolveStart(self._partition, self._serial))
+            self._steps.put(ResolveStart(self._partition, self._serial, rewind))
             while True:
                 event = yield
                 if isinstance(event, StartResolved):
@@ -113,6 +122,10 @@ class Reading:
                 self.is_owning = True
                 end = yield from self._own()
                 self.is_owning = False
+            if self._hung is not None:
+                # What is handled is not handled again by whoever comes next.
+                yield from self._checkpoint()
+                raise HaltedError(self._hung)
             if isinstance(end, ReaderRefused):
                 # If the lease is ours all the same, our epoch shall be the higher one.
                 yield from self._fence.prove_lease()
@@ -136,23 +149,24 @@ class Reading:
             event = yield
             if isinstance(event, ReaderOpened):
                 return None
-            if isinstance(event, ReaderRefused | ReaderFailed):
+            if isinstance(event, ReaderRefused | ReaderFailed | ReaderGaveUp):
                 return event
 
     def _own(self) -> Script[End]:
         """Until the reader ends, a rewind was carried out, or the partition is to be given."""
         event: Event | None = None
         while not self.is_leaving:
-            if isinstance(event, ReaderRefused | ReaderFailed):
+            if isinstance(event, ReaderRefused | ReaderFailed | ReaderGaveUp):
                 return event
             if self.rewind is not None:
                 yield from self._carry_out(self.rewind)
                 return None
             if event is not None and event.now >= self.checkpoint_at and self.is_dirty:
                 self.checkpoint_at = NEVER
-                yield from self._fence.write(self.progress)
+                yield from self._checkpoint()
                 if self.is_dirty:
-                    self.checkpoint_at = event.now + self._settings.checkpoint_every_s
+                    soon = event.now + self._settings.checkpoint_every_s
+                    self.checkpoint_at = min(soon, self.checkpoint_at)
                 if not self._is_open:
                     return None
             event = yield
@@ -162,7 +176,9 @@ class Reading:
         # What is handled meanwhile is not worth a checkpoint.
         self.is_owning = False
         yield from self.close(drain=False)
-        self.progress = Progress(rewind.position, None, None, rewind.id)
+        if not rewind.is_resolved:
+            rewind = replace(rewind, position=(yield from self._resolve_start(rewind)), at=None)
+        self.progress = rewound_to(rewind)
         yield from self._fence.write(self.progress)
         self.rewind, self.checkpoint_at = None, NEVER
         self._steps.put(Report("rewound", self._partition, f"to {rewind.position}"))
@@ -170,8 +186,14 @@ class Reading:
     def drain(self) -> Script[None]:
         """Lets the handler finish what it has, then writes the last checkpoint."""
         yield from self.close(drain=True)
+        yield from self._checkpoint()
+
+    def _checkpoint(self) -> Script[None]:
+        """Writes what is handled, where that is not written yet."""
         if self.is_dirty:
-            yield from self._fence.write(self.progress)
+            progress = self.progress
+            yield from self._fence.write(progress)
+            self._steps.put(Checkpointed(self._partition, self._serial, progress.position))
 
     def close(self, *, drain: bool) -> Script[None]:
         self.ask_to_close(drain=drain)

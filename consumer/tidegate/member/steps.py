@@ -41,7 +41,7 @@ class Steps:
     def __init__(self, key: Key) -> None:
         self.key = key
         self.out: list[Command] = []
-        self.retry_at: float | None = None
+        self.retry_at = NEVER
 
     def put(self, *commands: Command) -> None:
         self.out.extend(commands)
@@ -68,5 +68,5 @@ class Steps:
         while True:
             event = yield
             if event.now >= self.retry_at:
-                self.retry_at = None
+                self.retry_at = NEVER
                 return

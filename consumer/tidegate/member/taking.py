@@ -3,9 +3,12 @@
 Rules (numbers as in docs/ledger.md):
 - 7: what is free is claimed; what a living member has is wanted of it. A held lease is broken only
   after the same tenure has stood through the whole hand-over limit.
+- An id that was announced a moment ago is tried often, because the partition lies idle from when
+  its owner has drained it until a try succeeds; one that has waited longer is tried at the ticks.
 - 8: ended leases are claimed only while storage is well (stall.py).
-- Partitions that nobody has owned, and moves between members that stay, wait a moment for members
-  that start together (gathering.py).
+- Partitions that nobody has owned since the group started, and moves between members that stay,
+  wait a moment for members that start together (gathering.py). Whom the roster expects need not
+  wait for the others to show: the plan keeps their part.
 """
 
 from __future__ import annotations
@@ -13,15 +16,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from tidegate.balance.listed import new_partitions
+from tidegate.member.flaws import unreadable
 from tidegate.member.gathering import Gathering
 from tidegate.member.messages import Answered, Command, Perform, Report
 from tidegate.member.stall import StallWatch
+from tidegate.member.steps import NEVER
 from tidegate.member.tenures import Tenures
-from tidegate.member.view import is_foreign_alive, is_new
+from tidegate.member.view import Sight
 from tidegate.member.wants import Wants
-from tidegate.model import LeaseState, Listing, MemberName, Owner, Ownership, PartitionId
+from tidegate.model import LeaseState, Listing, MemberName, Owner, PartitionId
 from tidegate.ports import Break, CreateOwnership, Renew
 from tidegate.settings import MemberSettings
+
+_TRY_EVERY_S = 0.1
+_TRY_OFTEN_FOR_S = 3.0
 
 
 class Taking:
@@ -42,6 +51,8 @@ class Taking:
         self.wants = Wants(dice, settings.lease_s)
         self.joined_at: float | None = None
         self._trying: set[str] = set()
+        # When the ids that were announced a moment ago are tried next.
+        self.wake_at = NEVER
         self._creating: set[PartitionId] = set()
 
     def inherit(self, listing: Listing, leases: dict[PartitionId, str]) -> list[Command]:
@@ -55,29 +66,36 @@ class Taking:
 
     def take(
         self,
-        listing: Listing,
+        sight: Sight,
         planned: Collection[PartitionId],
         now: float,
         hurried: Collection[MemberName],
     ) -> list[Command]:
         """Claims what is free, wants what is held; what the hurried have, without waiting."""
-        is_gathering = self.gathering.is_on(now)
+        listing, is_gathering = sight.listing, self.gathering.is_on(now)
+        is_expected = self._owner.name in sight.roster.expected
+        may_begin = is_expected or self._may_begin(now)
+        early = frozenset() if may_begin else new_partitions(listing, planned)
         commands: list[Command] = []
         wanted: set[PartitionId] = set()
+        rewinds = {rewind.partition: rewind for rewind in sight.roster.rewinds}
+        spoilt = unreadable(listing)
         for partition in sorted(planned):
             row = listing.ownerships.get(partition)
-            if self._tenures.is_halted(partition, now):
+            if self._tenures.is_halted(partition, now) or partition in early:
                 continue
             if row is None:
-                commands += self._create(partition, now)
+                if partition not in spoilt:
+                    commands += self._create(partition)
             elif row.lease.is_held:
                 owner = row.owner.name if row.owner is not None else None
                 may_wait = owner not in hurried and partition not in self.wants.announced()
                 if owner not in (None, self._owner.name) and not (is_gathering and may_wait):
                     wanted.add(partition)
-            elif self._may_claim(row, listing, now):
+            elif row.lease is not LeaseState.EXPIRED or self.stall.may_claim_ended(now):
                 checkpoint = listing.checkpoints.get(partition)
-                commands += self._tenures.start(partition).acquire(row, checkpoint)
+                rewind = rewinds.get(partition)
+                commands += self._tenures.start(partition).acquire(row, checkpoint, rewind)
         self.wants.update(wanted, listing.ownerships, now)
         return commands + self._break_overdue(listing, wanted, now)
 
@@ -94,8 +112,8 @@ class Taking:
                 commands.append(Report("taken", partition, text))
         return commands
 
-    def _create(self, partition: PartitionId, now: float) -> list[Command]:
-        if partition in self._creating or not self._may_begin(now):
+    def _create(self, partition: PartitionId) -> list[Command]:
+        if partition in self._creating:
             return []
         self._creating.add(partition)
         return [Perform(None, CreateOwnership(partition))]
@@ -110,25 +128,26 @@ class Taking:
             now - self.joined_at >= self._settings.newcomer_grace_s
         )
 
-    def _may_claim(self, row: Ownership, listing: Listing, now: float) -> bool:
-        if is_new(row) and not self._may_begin(now):
-            return False
-        if is_foreign_alive(row, listing, self._settings):
-            return False
-        return row.lease is not LeaseState.EXPIRED or self.stall.may_claim_ended(now)
-
     # --- being given
 
-    def try_wants(self) -> list[Command]:
-        """Renews each id that was announced: it works once the owner has changed its lease."""
+    def on_time(self, now: float) -> list[Command]:
+        """Tries again what was announced a moment ago."""
+        return self.try_wants(now, since=now - _TRY_OFTEN_FOR_S) if now >= self.wake_at else []
+
+    def try_wants(self, now: float, since: float = float("-inf")) -> list[Command]:
+        """Renews each id announced after `since`: it works once the owner has changed its lease."""
         commands: list[Command] = []
         for partition, want in self.wants.tried().items():
-            if want.lease_id not in self._trying and partition not in self._tenures.live:
+            is_free = want.lease_id not in self._trying and partition not in self._tenures.live
+            # What is announced only now cannot have been given yet.
+            if is_free and since < want.since < now:
                 self._trying.add(want.lease_id)
                 commands.append(Perform(None, Renew(partition, want.lease_id, want.etag)))
+        is_fresh = self.wants.is_any_since(now - _TRY_OFTEN_FOR_S)
+        self.wake_at = now + _TRY_EVERY_S if is_fresh else NEVER
         return commands
 
-    def on_tried(self, listing: Listing | None, operation: Renew, event: Answered) -> list[Command]:
+    def on_tried(self, sight: Sight | None, operation: Renew, event: Answered) -> list[Command]:
         """Begins with a lease that turned out to be ours."""
         partition, lease_id = operation.partition, operation.lease_id
         self._trying.discard(lease_id)
@@ -136,10 +155,10 @@ class Taking:
         if event.refusal is not None or want is None or want.lease_id != lease_id:
             return []
         self.wants.drop(partition)
-        row = listing.ownerships.get(partition) if listing is not None else None
-        if row is None or listing is None or partition in self._tenures.live:
+        row = sight.listing.ownerships.get(partition) if sight is not None else None
+        if row is None or sight is None or partition in self._tenures.live:
             return []
         row = replace(row, etag=want.etag)
-        checkpoint = listing.checkpoints.get(partition)
+        checkpoint = sight.listing.checkpoints.get(partition)
         tenure = self._tenures.start(partition)
         return tenure.receive(row, lease_id, checkpoint, event.sent_at)

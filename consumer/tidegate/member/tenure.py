@@ -86,8 +86,11 @@ class Tenure:
 
     # --- how it begins
 
-    def acquire(self, row: Ownership, checkpoint: Checkpoint | None) -> list[Command]:
-        """Claims a free lease."""
+    def acquire(
+        self, row: Ownership, checkpoint: Checkpoint | None, rewind: Rewind | None = None
+    ) -> list[Command]:
+        """Claims a free lease; a rewind that is asked for can remedy what it finds."""
+        self._fence.remedy = rewind if rewind is not None and rewind.is_resolved else None
         how = claimed(self._steps, self.partition, row.etag, self._dice())
         return self._begin(row, checkpoint, self._begun(how))
 
@@ -140,10 +143,9 @@ class Tenure:
 
     @property
     def wake_at(self) -> float:
-        retry_at = self._steps.retry_at
         return min(
             NEVER if self.phase is Phase.LAPSED else self.valid_until,
-            NEVER if retry_at is None else retry_at,
+            self._steps.retry_at,
             self._reading.checkpoint_at if self._reading.is_owning else NEVER,
         )
 
@@ -240,8 +242,7 @@ class Tenure:
             put(Perform(None, Release(self.partition, self._fence.lease_id, self._fence.etag)))
         self._reading.ask_to_close(drain=False)
         put(LetGo(self.partition))
-        self.phase = Phase.ENDED
-        self.valid_until = NEVER
+        self.phase, self.valid_until = Phase.ENDED, NEVER
 
     def _begun(self, how: Script[Hold]) -> Script[None]:
         lease_id, sent_at = yield from how
@@ -278,9 +279,8 @@ class Tenure:
         """Stops reading until the lease has proved to be ours still."""
         self._reading.ask_to_close(drain=False)
         self._reading.is_owning = False
-        self.phase = Phase.LAPSED
-        self.valid_until = NEVER
-        self._steps.retry_at = None
+        self.phase, self.valid_until = Phase.LAPSED, NEVER
+        self._steps.retry_at = NEVER
         yield from until_renewed(
             self._steps, self._fence, self.partition, self._keep, lambda: self.valid_until
         )

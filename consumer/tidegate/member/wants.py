@@ -1,9 +1,9 @@
 """The partitions that this member should be given: the lease ids it announced for them. Pure.
 
 Rule 7: a member that should get a partition announces a fresh lease id for it. The owner changes
-its lease to that id. Only a renewal shows that it has: it is tried at every fast tick, with the
-ETag of the owner's tenure, so it can succeed for a hand-over of that tenure alone. A want that is
-taken back is still tried for one lease period, because the owner may have acted on an older
+its lease to that id. Only a renewal shows that it has: it is tried again and again (taking.py),
+with the ETag of the owner's tenure, so it can succeed for a hand-over of that tenure alone. A want
+that is taken back is still tried for one lease period, because the owner may have acted on an older
 listing.
 """
 
@@ -51,6 +51,12 @@ class Wants:
     def tried(self) -> Mapping[PartitionId, Want]:
         """All ids that may have been given a lease by now."""
         return self._wants
+
+    def is_any_since(self, moment: float) -> bool:
+        """Whether one that stands was announced after this."""
+        return any(
+            want.withdrawn_at is None and want.since > moment for want in self._wants.values()
+        )
 
     def update(
         self, wanted: Collection[PartitionId], rows: Mapping[PartitionId, Ownership], now: float

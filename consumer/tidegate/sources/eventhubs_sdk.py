@@ -5,34 +5,44 @@ Rules:
   epoch. The SDK's own balancing is never switched on.
 - The SDK calls back; a queue of one batch turns that into `receive`, so that the SDK fetches no
   further batch before the handler has taken the last.
-- What the SDK says of a stolen link becomes StolenError with the level that it names.
+- What the SDK says of a stolen link becomes StolenError with the level that it names. What it has
+  tried in vain is told once: its own retries come before that.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, cast
 
 from azure.eventhub import EventData
 from azure.eventhub.aio import EventHubConsumerClient
-from azure.eventhub.exceptions import EventHubError
+from azure.eventhub.exceptions import AuthenticationError, EventHubError
 
-from tidegate.model import BEGINNING, PartitionId, Position
+from tidegate.model import NO_OFFSET, NO_SEQUENCE, PartitionEnd, PartitionId, Position, Rewind
 from tidegate.ports import SourceError, StolenError
+from tidegate.sources.native.refusals import level_in
+from tidegate.sources.start import From, Start, resolve, start_of
 
-_LEVEL = re.compile(r"epoch (?:of )?'(\d+)'")
+__all__ = ["SdkEvent", "SdkReader", "SdkSource", "Start"]
+
 _STOLEN = ("amqp:link:stolen", "higher epoch", "epoch of")
+# What the SDK's own words say of a thing that does not come right by itself.
+_FATAL = (
+    *("amqp:not-found", "errorcondition.notfound", "unauthorized", "argument-error"),
+    *("argument-out-of-range", "wrong partition id"),
+)
 _QUIET_S = 1.0
-_BEGINNING = "-1"
+_START_LIMIT_S = 10.0
+_BATCH_EVENTS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class SdkEvent:
-    """An event of the SDK with what reading in order needs."""
+    """An event of the SDK with what reading in order needs; all else is the EventData's own."""
 
     data: EventData
 
@@ -45,12 +55,45 @@ class SdkEvent:
         at = self.data.enqueued_time
         return at.timestamp() if isinstance(at, datetime) else None
 
+    @property
+    def content(self) -> bytes:
+        """The body of an event of data sections, in one piece."""
+        return b"".join(cast(Iterable[bytes], self.data.body))
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Where partitions without a checkpoint begin."""
+    @property
+    def size(self) -> int:
+        """Bytes of the body: the SDK does not tell those of the message."""
+        return len(self.content)
 
-    kind: str = "latest"  # or "earliest"
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.data, name)
+
+
+class SdkFacts(NamedTuple):
+    """What the SDK tells of a partition."""
+
+    first_sequence: int
+    end: PartitionEnd
+
+
+class _Begin(NamedTuple):
+    """Where a receiver begins, in the SDK's words."""
+
+    place: str | int | datetime
+    is_inclusive: bool
+
+
+def _behind(position: Position) -> _Begin:
+    if position.offset == NO_OFFSET and position.sequence != NO_SEQUENCE:
+        return _Begin(position.sequence, False)
+    return _Begin(position.offset, False)
+
+
+def _from_on(place: From) -> _Begin:
+    if place.sequence is not None:
+        return _Begin(place.sequence, True)
+    assert place.at is not None
+    return _Begin(datetime.fromtimestamp(place.at, UTC), True)
 
 
 class SdkSource:
@@ -62,7 +105,7 @@ class SdkSource:
         self._connection_string = connection_string
         self._hub = hub
         self._group = group
-        self._start = start or Start()
+        self._start = (start or Start()).checked()
         self._client = self._new_client()
 
     def _new_client(self) -> EventHubConsumerClient:
@@ -70,25 +113,64 @@ class SdkSource:
             self._connection_string, consumer_group=self._group, eventhub_name=self._hub
         )
 
+    def _place(self, partition: PartitionId) -> str:
+        return f"hub '{self._hub}', group '{self._group}', partition {partition}"
+
     async def partitions(self) -> tuple[PartitionId, ...]:
         try:
             return tuple(await self._client.get_partition_ids())
         except EventHubError as error:
-            raise SourceError(f"hub {self._hub!r}: {error.message}") from error
+            raise _source_error(f"hub '{self._hub}'", error) from error
 
-    async def resolve_start(self, partition: PartitionId) -> Position:
-        if self._start.kind == "earliest":
-            return BEGINNING
+    async def end(self, partition: PartitionId) -> PartitionEnd:
+        """How far a partition has come. Raises SourceError."""
+        return (await self._facts(partition)).end
+
+    async def resolve_start(self, partition: PartitionId, rewind: Rewind | None = None) -> Position:
+        start = self._start if rewind is None else start_of(rewind)
+
+        async def first(place: From) -> SdkEvent:
+            return await self._first(partition, place)
+
+        return await resolve(start, lambda: self._facts(partition), first)
+
+    async def _facts(self, partition: PartitionId) -> SdkFacts:
         try:
             facts = await self._client.get_partition_properties(partition)
         except EventHubError as error:
-            raise SourceError(f"hub {self._hub!r}/{partition}: {error.message}") from error
-        return Position(
-            str(facts["last_enqueued_offset"]), int(facts["last_enqueued_sequence_number"])
+            raise _source_error(self._place(partition), error) from error
+        at = None if facts["is_empty"] else facts["last_enqueued_time_utc"].timestamp()
+        end = PartitionEnd(
+            int(facts["last_enqueued_sequence_number"]),
+            str(facts["last_enqueued_offset"]),
+            at,
+            time.time(),
         )
+        return SdkFacts(int(facts["beginning_sequence_number"]), end)
+
+    async def _first(self, partition: PartitionId, place: From) -> SdkEvent:
+        reader = SdkReader(
+            self._new_client(), partition, self._place(partition), _from_on(place), None
+        )
+        try:
+            async with asyncio.timeout(_START_LIMIT_S):
+                await reader.open()
+                while True:
+                    events = await reader.receive()
+                    if events:
+                        return events[0]
+        except TimeoutError as error:
+            raise SourceError(
+                f"{self._place(partition)}: the event to start at did not come within "
+                f"{_START_LIMIT_S:g} s"
+            ) from error
+        finally:
+            await reader.close()
 
     def reader(self, partition: PartitionId, position: Position, epoch: int) -> SdkReader:
-        return SdkReader(self._new_client(), partition, position, epoch)
+        return SdkReader(
+            self._new_client(), partition, self._place(partition), _behind(position), epoch
+        )
 
     async def close(self) -> None:
         await self._client.close()
@@ -101,12 +183,14 @@ class SdkReader:
         self,
         client: EventHubConsumerClient,
         partition: PartitionId,
-        position: Position,
-        epoch: int,
+        place: str,
+        begin: _Begin,
+        epoch: int | None,
     ) -> None:
         self._client = client
         self._partition = partition
-        self._position = position
+        self._place = place
+        self._begin = begin
         self._epoch = epoch
         self._batches: asyncio.Queue[list[EventData] | Exception] = asyncio.Queue(maxsize=1)
         self._task: asyncio.Task[None] | None = None
@@ -117,15 +201,15 @@ class SdkReader:
         self._first = await self._next()
 
     async def _receive(self) -> None:
-        offset = self._position.offset
         try:
             await self._client.receive_batch(
                 on_event_batch=self._on_batch,
                 on_error=self._on_error,
                 partition_id=self._partition,
                 owner_level=self._epoch,
-                starting_position=_BEGINNING if self._position == BEGINNING else offset,
-                starting_position_inclusive=False,
+                starting_position=self._begin.place,
+                starting_position_inclusive=self._begin.is_inclusive,
+                max_batch_size=_BATCH_EVENTS,
                 max_wait_time=_QUIET_S,
             )
         except EventHubError as error:
@@ -143,15 +227,19 @@ class SdkReader:
             events = await self._next()
         return [SdkEvent(event) for event in events]
 
+    @property
+    def known_end(self) -> PartitionEnd | None:
+        """The SDK's receivers are not asked for it: see SdkSource.end."""
+        return None
+
     async def _next(self) -> list[EventData]:
         batch = await self._batches.get()
         if not isinstance(batch, Exception):
             return batch
         text = str(batch)
         if any(words in text for words in _STOLEN):
-            found = _LEVEL.search(text)
-            raise StolenError(text, int(found.group(1)) if found else None) from batch
-        raise SourceError(f"partition {self._partition}: {text}") from batch
+            raise StolenError(f"{self._place}: {text}", level_in(text)) from batch
+        raise _source_error(self._place, batch) from batch
 
     async def close(self) -> None:
         # The SDK's receiver waits for its callback, and the callback for room in our queue.
@@ -164,3 +252,11 @@ class SdkReader:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+
+
+def _source_error(place: str, error: Exception) -> SourceError:
+    text = str(error)
+    is_fatal = isinstance(error, AuthenticationError) or any(
+        words in text.lower() for words in _FATAL
+    )
+    return SourceError(f"{place}: {text}", is_fatal=is_fatal)

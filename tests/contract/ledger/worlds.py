@@ -17,11 +17,11 @@ from typing import Any, Protocol
 from azure.eventhub.extensions.checkpointstoreblobaio import BlobCheckpointStore
 from azure.storage.blob.aio import BlobLeaseClient, ContainerClient
 
+from support.ledger_thread import LedgerThread
 from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.blob import BlobLedger
 from tidegate.ledger.layout import GroupNames, Kind, Place
 from tidegate.ledger.memory import MemoryClient, MemoryLedger
-from tidegate.ledger.thread import LedgerThread
 from tidegate.model import Checkpoint, Listing, Ownership, Position
 from tidegate.ports import (
     Ledger,

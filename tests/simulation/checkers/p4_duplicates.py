@@ -18,6 +18,7 @@ from simulation.checkers.seen import Seen
 from simulation.facts import Violation
 from simulation.history import (
     DELETED_CHECKPOINT,
+    DELETED_OWNERSHIP,
     KILLED,
     SET_BACK,
     Attached,
@@ -83,7 +84,7 @@ class _Walk:
         self._killed = killed
         self._stored: int | None = None
         self._is_meddled = False
-        self._top = 0
+        self._top = self._in_ownership = self._in_checkpoint = 0
         # What each life has finished last, and when it was that the stored one was passed.
         self._finished: dict[str, int] = {}
         self._unstored_since: dict[str, float] = {}
@@ -93,20 +94,28 @@ class _Walk:
 
     def step(self, record: Record) -> Iterator[Violation]:
         match record:
-            case ByHand(what=what):
-                if what in (DELETED_CHECKPOINT, SET_BACK):
-                    self._is_meddled = True
+            case ByHand():
+                self._on_hand(record)
             case Handled():
                 yield from self._on_handled(record)
             case Attached():
                 yield from self._on_attached(record)
-            case Did(operation=WriteOwnership()):
+            case Did(operation=WriteOwnership(epoch=epoch)):
+                self._in_ownership = epoch
                 # A new tenure: what an earlier one lost is not what this one gives away.
                 self._finished.pop(record.who, None)
             case Did(operation=WriteCheckpoint()):
                 self._on_stored(record)
             case Did(operation=Change() | Release()):
                 yield from self._on_given(record)
+
+    def _on_hand(self, record: ByHand) -> None:
+        if record.what == DELETED_OWNERSHIP:
+            self._in_ownership = 0
+        elif record.what in (DELETED_CHECKPOINT, SET_BACK):
+            self._is_meddled, self._in_checkpoint = True, 0
+        # Epochs that no blob knows of any longer are given out again.
+        self._top = min(self._top, max(self._in_ownership, self._in_checkpoint))
 
     def _on_handled(self, record: Handled) -> Iterator[Violation]:
         who = record.who
@@ -138,6 +147,7 @@ class _Walk:
     def _on_stored(self, record: Did) -> None:
         assert isinstance(record.operation, WriteCheckpoint)
         self._stored = record.operation.position.sequence
+        self._in_checkpoint = record.operation.epoch
         self._is_meddled = False
         finished = self._finished.get(record.who)
         if record.operation.rewound_by or finished is None or self._stored >= finished:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tidegate import balance
-from tidegate.member import member as member_module
+from tidegate.balance import listed
 from tidegate.member import view
 from tidegate.member.member import Member
 from tidegate.member.stall import StallWatch
@@ -18,12 +18,11 @@ Patches = list[tuple[object, str, Any]]
 def presence_ignored() -> Patches:
     """Alive is only who has a partition."""
 
-    def living(listing: Listing, me: str) -> dict[str, Any]:
+    def alive_members(listing: Listing) -> frozenset[str]:
         rows = listing.ownerships.values()
-        owners = {row.owner.name for row in rows if row.owner is not None and row.lease.is_held}
-        return {name: listing.members.get(name) for name in sorted(owners | {me})}
+        return frozenset(row.owner.name for row in rows if row.owner and row.lease.is_held)
 
-    return [(view, "living", living), (member_module, "living", living)]
+    return [(view, "alive_members", alive_members), (listed, "alive_members", alive_members)]
 
 
 def no_patience() -> Patches:
@@ -41,23 +40,24 @@ def no_scratch() -> Patches:
 
 
 def roster_for_ever() -> Patches:
-    def roster_of(listing: Listing, _: Any) -> Any:
+    def roster_of(listing: Listing, _: float) -> Any:
         return listing.roster or NO_ROSTER
 
-    return [(view, "roster_of", roster_of), (member_module, "roster_of", roster_of)]
+    return [(view, "roster_of", roster_of), (listed, "roster_of", roster_of)]
 
 
 def claims_late() -> Patches:
     """An ended lease is claimed half a minute after it was first seen."""
-    real = Taking._may_claim
+    real = Taking.take
 
-    def may_claim(self: Taking, row: Any, listing: Listing, now: float) -> bool:
+    def take(self: Taking, sight: Any, planned: Any, now: float, hurried: Any) -> Any:
         seen = self.__dict__.setdefault("seen_ended", {})
-        if row.lease is not LeaseState.EXPIRED:
-            return real(self, row, listing, now)
-        return bool(now - seen.setdefault(row.etag, now) > 30.0) and real(self, row, listing, now)
+        rows = sight.listing.ownerships
+        ended = [p for p in planned if p in rows and rows[p].lease is LeaseState.EXPIRED]
+        early = {p for p in ended if now - seen.setdefault(rows[p].etag, now) <= 30.0}
+        return real(self, sight, set(planned) - early, now, hurried)
 
-    return [(Taking, "_may_claim", may_claim)]
+    return [(Taking, "take", take)]
 
 
 def plan_unsticky() -> Patches:
@@ -81,9 +81,9 @@ def always_fast() -> Patches:
 def needs_roster() -> Patches:
     real = Taking.take
 
-    def take(self: Taking, listing: Listing, planned: Any, now: float, leavers: Any) -> Any:
-        roster = listing.roster
-        is_known = roster is not None and listing.server_time - roster.written_at < 40.0
-        return real(self, listing, planned if is_known else (), now, leavers)
+    def take(self: Taking, sight: Any, planned: Any, now: float, hurried: Any) -> Any:
+        roster = sight.listing.roster
+        is_known = roster is not None and sight.listing.server_time - roster.written_at < 40.0
+        return real(self, sight, planned if is_known else (), now, hurried)
 
     return [(Taking, "take", take)]

@@ -209,11 +209,16 @@ def test_a_link_is_not_used_before_it_is_attached() -> None:
     pair = Pair()
     ours, _ = pair.session()
     sender = ours.attach_sender("s", Source("a"), Target("b"))
-    receiver = ours.attach_receiver("r", Source("a"), Target("b"))
     with pytest.raises(MisuseError):
         sender.send(b"early", tag=b"")
-    with pytest.raises(MisuseError):
-        receiver.grant(1)
+
+
+def test_no_credit_is_given_on_a_link_that_was_asked_for_and_is_not_accepted() -> None:
+    server = begun()
+    attached = one(tell(server, ATTACH_SENDER), LinkAttached)
+    assert isinstance(attached.link, ReceiverLink)
+    with pytest.raises(MisuseError, match="attaching, not attached"):
+        attached.link.grant(1)
 
 
 def test_closing_with_an_error_answers_an_attach_that_waits() -> None:

@@ -23,10 +23,9 @@ def takers_of(snapshot: Snapshot) -> dict[str, Fraction]:
         for name, member in present.items()
         if not member.is_leaving
     }
-    if not snapshot.is_grace_over:
-        known = sorted(Fraction(str(m.weight)) for m in snapshot.members if m.weight > 0)
-        usual = known[(len(known) - 1) // 2] if known else Fraction(1)
-        takers |= {name: usual for name in snapshot.expected if name not in present}
+    known = sorted(Fraction(str(m.weight)) for m in snapshot.members if m.weight > 0)
+    usual = known[(len(known) - 1) // 2] if known else Fraction(1)
+    takers |= {name: usual for name in snapshot.expected if name not in present}
     if takers and not any(takers.values()):
         takers = dict.fromkeys(takers, Fraction(1))
     return takers

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 import pytest
 
-from tidegate.balance import PartitionFacts, Snapshot, absent_since, plan, snapshot_of
+from tidegate.balance import PartitionFacts, Snapshot, listed, plan
+from tidegate.balance.listed import absent_since, alive_members, roster_of
 from tidegate.model import LeaseState, Listing, Owner, Ownership, Presence, Roster
 
 NOW = 10_000.0
@@ -45,6 +46,25 @@ def listing(
         members={blob.name: blob for blob in blobs if isinstance(blob, Presence)},
         roster=roster,
         server_time=server_time,
+    )
+
+
+def snapshot_of(
+    seen: Listing,
+    partitions: Iterable[str],
+    *,
+    roster_stale_s: float = 60.0,
+    foreign_alive_s: float = 180.0,
+    is_grace_over: bool = False,
+    given_up: Collection[str] = (),
+) -> Snapshot:
+    return listed.snapshot_of(
+        seen,
+        partitions,
+        roster_stale_s=roster_stale_s,
+        foreign_alive_s=foreign_alive_s,
+        is_grace_over=is_grace_over,
+        given_up=given_up,
     )
 
 
@@ -105,7 +125,7 @@ def test_a_stale_roster_voids_who_is_expected_and_leaving_and_nothing_else() -> 
     assert not any(member.is_leaving for member in made.members)
     assert [p.pinned_to for p in made.partitions] == ["a", None]
     assert [p.is_paused for p in made.partitions] == [False, True]
-    assert snapshot_of(seen, ["0", "1"], roster_stale_after_s=120).expected == ("a", "c")
+    assert snapshot_of(seen, ["0", "1"], roster_stale_s=120.0).expected == ("a", "c")
 
 
 def test_a_group_that_is_paused_has_all_partitions_paused() -> None:
@@ -114,16 +134,48 @@ def test_a_group_that_is_paused_has_all_partitions_paused() -> None:
     assert plan(made).assignment == {}
 
 
-def test_each_absence_has_a_grace_time_of_its_own() -> None:
+def test_each_absence_has_a_time_of_its_own() -> None:
     roster = replace(ROSTER, leaving=frozenset(), written_at=NOW + 50)
-    since = absent_since({}, listing(presence("a"), roster=roster))
+
+    def after(before: Mapping[str, float], seen: Listing) -> dict[str, float]:
+        return absent_since(before, seen, alive_members(seen), roster_of(seen, 60.0))
+
+    since = after({}, listing(presence("a"), roster=roster))
     assert since == {"b": NOW, "c": NOW}
     later = listing(presence("a"), presence("b"), roster=roster, server_time=NOW + 20)
-    assert absent_since(since, later) == {"c": NOW}
+    assert after(since, later) == {"c": NOW}
     again = listing(presence("a"), roster=roster, server_time=NOW + 40)
-    assert absent_since(absent_since(since, later), again) == {"b": NOW + 40, "c": NOW}
-    assert absent_since(since, replace(again, roster=None)) == {}
-    assert snapshot_of(again, ["0"], given_up={"c"}).expected == ("a", "b")
+    assert after(after(since, later), again) == {"b": NOW + 40, "c": NOW}
+    assert after(since, replace(again, roster=None)) == {}
+    stale = replace(again, server_time=NOW + 111)
+    assert after(since, stale) == {}
+
+
+def test_whoever_is_given_up_is_expected_no_more() -> None:
+    seen = listing(presence("a"), roster=replace(ROSTER, leaving=frozenset()))
+    assert snapshot_of(seen, ["0"], given_up={"c"}).expected == ("a", "b")
+
+
+def test_what_nobody_owns_waits_until_the_grace_is_over() -> None:
+    seen = listing(presence("a"), roster=Roster(expected=("a", "b", "c"), written_at=NOW))
+    six = [str(number) for number in range(6)]
+    made = plan(snapshot_of(seen, six))
+    assert sorted(made.awaited.values()) == ["b", "b", "c", "c"]
+    made = plan(snapshot_of(seen, six, is_grace_over=True))
+    assert made.owned_by("a") == tuple(six)
+
+
+def test_who_holds_a_lease_and_has_no_blob_is_on_its_way_out() -> None:
+    made = snapshot_of(listing(presence("a"), ownership("0", "b")), ["0"])
+    assert [(member.name, member.is_leaving) for member in made.members] == [
+        ("a", False),
+        ("b", True),
+    ]
+
+
+def test_who_says_that_it_leaves_is_leaving_whatever_the_roster_says() -> None:
+    made = snapshot_of(listing(replace(presence("a"), is_leaving=True)), ["0"])
+    assert [member.is_leaving for member in made.members] == [True]
 
 
 # -- new partitions and orphans
@@ -147,6 +199,17 @@ def test_a_partition_given_up_while_the_group_runs_is_an_orphan() -> None:
         ownership("1", "a", modified_at=NOW - 100),
     )
     assert [p.is_new for p in snapshot_of(seen, ["0", "1"]).partitions] == [False, False]
+
+
+def test_a_partition_that_was_given_up_before_the_group_started_again_is_new() -> None:
+    seen = listing(
+        ownership("0", "old", LeaseState.AVAILABLE, modified_at=NOW - 500),
+        ownership("1", "old", LeaseState.EXPIRED, modified_at=NOW - 500),
+        ownership("2", "old", LeaseState.BROKEN, modified_at=NOW - 500),
+        ownership("3", "a", modified_at=NOW - 100),
+    )
+    made = snapshot_of(seen, ["0", "1", "2", "3"])
+    assert [partition.is_new for partition in made.partitions] == [True, False, False, False]
 
 
 def test_when_the_whole_group_starts_again_partitions_wait_for_the_expected() -> None:
@@ -215,7 +278,7 @@ def test_a_partition_of_another_processor_that_is_dead_is_an_orphan() -> None:
 
 
 def test_the_explicit_switch_takes_partitions_from_another_processor_that_lives() -> None:
-    partition = only(snapshot_of(foreign(age=30), ["0"], takes_from_foreign=True))
+    partition = only(snapshot_of(foreign(age=30), ["0"], foreign_alive_s=0.0))
     assert (partition.owner, partition.is_new) == (None, False)
 
 

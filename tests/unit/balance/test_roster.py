@@ -35,11 +35,6 @@ def test_orphans_are_taken_at_once_by_those_who_are_there() -> None:
     assert not made.awaited
 
 
-def test_what_was_awaited_is_given_out_when_the_grace_time_is_over() -> None:
-    group = Snapshot(members(names(2)), unowned(32, is_new=True), names(8), is_grace_over=True)
-    assert counts_of(carried_out(group, plan(group))) == {"m00": 16, "m01": 16}
-
-
 def test_what_an_expected_member_is_to_get_stays_with_its_owner_until_it_is_there() -> None:
     group = Snapshot(members(names(4)), owned(names(4) * 8), names(8))
     assert plan(group).moves == ()
@@ -99,7 +94,7 @@ def test_when_everybody_is_leaving_they_keep_what_they_have_and_take_up_orphans(
 def test_a_leaving_member_keeps_what_is_for_an_absent_one_until_the_grace_ends() -> None:
     group = Snapshot(members(names(3), leaving=["m00"]), owned(names(3) * 4), ("m01", "m02", "new"))
     assert plan(group).moves == ()
-    over = replace(group, is_grace_over=True)
+    over = replace(group, expected=("m01", "m02"))
     assert counts_of(carried_out(over, plan(over))) == {"m01": 6, "m02": 6}
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support.member_desk import Desk, alone
 from tidegate.ledger.layout import Kind
 from tidegate.member import messages as m
-from tidegate.model import Position
+from tidegate.model import Position, Rewind, Roster
 from tidegate.ports import (
     Acquire,
     Change,
@@ -13,6 +15,7 @@ from tidegate.ports import (
     Renew,
     WriteCheckpoint,
     WriteOwnership,
+    WriteRoster,
 )
 
 LEASE_S = 15.0
@@ -175,14 +178,59 @@ def test_rule_5_a_state_behind_its_position_halts_the_partition_and_names_both_r
     desk.ledger.checkpoint_by_other("0", Position("8", 8), desk.now)
     desk.join("b")
     desk.look()
+    assert_halted(desk, "b")
+
+
+def assert_halted(desk: Desk, name: str) -> None:
+    """The member has halted partition 0, whose position is 8, and said why once."""
     halted = [
         command
-        for command in desk.said["b"]
+        for command in desk.said[name]
         if isinstance(command, m.Report) and command.kind == "halted"
     ]
     assert len(halted) == 1
     assert "StateBehind" in halted[0].message
     assert "Rewind" in halted[0].message
     assert "clear the state" in halted[0].message
-    assert desk.reading("b") == []
+    assert desk.reading(name) == []
     assert desk.listing().checkpoints["0"].position == Position("8", 8)
+    assert not desk.listing().ownerships["0"].lease.is_held
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_rule_5_a_state_behind_that_a_write_meets_halts_the_partition_as_well(
+    is_lost: bool,
+) -> None:
+    desk = alone()
+    desk.handled("a", "0", 3, b"three")
+    desk.look()
+    desk.look()
+    desk.ledger.checkpoint_by_other("0", Position("8", 8), desk.now)
+    desk.lost[WriteCheckpoint] = int(is_lost)
+    desk.handled("a", "0", 4, b"four")
+    desk.look()
+    desk.look()
+    assert_halted(desk, "a")
+    assert "checkpoint-restored" not in desk.reports("a")
+
+
+def test_rule_5_a_rewind_remedies_a_state_that_is_behind() -> None:
+    desk = alone()
+    desk.handled("a", "0", 3, b"three")
+    desk.look()
+    desk.look()
+    desk.ledger.checkpoint_by_other("0", Position("8", 8), desk.now)
+    desk.handled("a", "0", 4, b"four")
+    desk.look()
+    desk.look()
+    assert_halted(desk, "a")
+    rewind = Rewind("r1", "0", Position("2", 2))
+    desk.ledger.perform_at(
+        WriteRoster(Roster(rewinds=(rewind,), written_at=desk.now), ""), desk.now
+    )
+    for _ in range(11):
+        desk.look()
+    opened = [command for command in desk.said["a"] if isinstance(command, m.OpenReader)][-1]
+    assert (opened.position, opened.state) == (Position("2", 2), None)
+    assert desk.listing().checkpoints["0"].rewound_by == "r1"
+    assert desk.reading("a") == ["0"]

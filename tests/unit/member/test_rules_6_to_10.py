@@ -40,21 +40,6 @@ def test_rule_6_a_newcomer_that_owns_nothing_is_given_its_share() -> None:
     assert desk.operations("b", Join)
 
 
-def test_the_blob_of_a_member_long_dead_is_removed_and_that_of_a_sleeper_is_not() -> None:
-    desk = alone("0", "1")
-    desk.join("b")
-    desk.look()
-    assert set(desk.listing().members) == {"a", "b"}
-    for _ in range(90):
-        desk.look("a")
-    assert set(desk.listing().members) == {"a", "b"}
-    for _ in range(30):
-        desk.look("a")
-    assert set(desk.listing().members) == {"a"}
-    desk.look("b")
-    assert set(desk.listing().members) == {"a", "b"}
-
-
 def test_rule_7_the_living_give_after_the_drain_and_the_last_checkpoint() -> None:
     desk = alone("0", "1")
     desk.handled("a", "1", 7)

@@ -17,6 +17,7 @@ from support.fault_proxy import (
     Answer,
     Delay,
     FaultProxy,
+    Hold,
     LoseReply,
     Refuse,
     Swallow,
@@ -24,6 +25,7 @@ from support.fault_proxy import (
     method,
     query,
 )
+from support.wait import wait_until
 
 
 class _Echo(http.server.BaseHTTPRequestHandler):
@@ -96,6 +98,19 @@ def test_a_delay_holds_the_request_and_the_reply_up(proxy: FaultProxy) -> None:
     begun = time.monotonic()
     assert put(proxy)[0] == 200
     assert time.monotonic() - begun >= 0.4
+
+
+def test_what_is_held_is_done_when_the_stall_is_over_though_its_client_has_left(
+    proxy: FaultProxy,
+) -> None:
+    proxy.add(Hold())
+    with socket.create_connection(("127.0.0.1", proxy.port), timeout=5) as client:
+        client.sendall(b"GET /late HTTP/1.1\r\nHost: x\r\n\r\n")
+        wait_until(lambda: proxy.requests, 5, "the request to reach the proxy")
+    assert _Echo.seen == []
+    proxy.clear()
+    wait_until(lambda: _Echo.seen == ["GET /late"], 5, "the request to reach the server")
+    assert put(proxy)[0] == 200
 
 
 def test_swallowed_bytes_never_arrive_and_the_connection_stays(proxy: FaultProxy) -> None:

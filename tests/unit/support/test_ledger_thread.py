@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
+from support.ledger_thread import LedgerThread
 from tidegate.ledger.memory import MemoryClient, MemoryLedger
-from tidegate.ledger.thread import LedgerThread
 from tidegate.ports import (
     Acquire,
     CreateOwnership,

@@ -1,6 +1,4 @@
-"""A ledger on a thread, an event loop and a connection of its own.
-
-Renewals run here, so that a handler that blocks the main loop cannot stop them.
+"""A ledger on a thread, an event loop and a connection of its own, for tests without a loop.
 
 Rules: operations may be submitted from any thread, and run side by side. Closing waits for what is
 under way; every operation ends within the time limit of its ledger.
@@ -19,7 +17,7 @@ from tidegate.ports import Ledger, Operation, Reply
 class LedgerThread:
     """Runs a ledger, made by `make` on the thread itself, until `close`."""
 
-    def __init__(self, make: Callable[[], Ledger], name: str = "tidegate-leases") -> None:
+    def __init__(self, make: Callable[[], Ledger], name: str = "ledger") -> None:
         self._make = make
         self._ready: Future[Ledger] = Future()
         self._loop = asyncio.new_event_loop()

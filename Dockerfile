@@ -1,0 +1,56 @@
+# Tidegate's image: the consumer, the operator and, for tests and first tries, the hub.
+#
+#   docker build --tag tidegate .                  on Debian's own image
+#   docker build --build-arg BASE=my/debian:12 .   on any other with Debian 12 in it
+#
+# It runs as nobody in particular, on a root file system that nothing writes to, and has neither
+# pip nor a compiler. Secrets say where packages come from where that is not the public place;
+# they are there while a step runs, and in no layer: `apt-sources` is a sources.list, `apt-settings`
+# an apt.conf, `pip` a pip.conf and `ca` the certificates that pip trusts.
+ARG BASE=debian:bookworm-slim
+
+FROM ${BASE} AS python
+RUN --mount=type=secret,id=apt-sources,target=/etc/apt/sources.list \
+    --mount=type=secret,id=apt-settings,target=/etc/apt/apt.conf.d/90-machine \
+    --mount=type=tmpfs,target=/var/lib/apt/lists --mount=type=tmpfs,target=/var/cache/apt \
+    --mount=type=tmpfs,target=/var/log \
+    apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install --yes \
+    --no-install-recommends ca-certificates libpython3-stdlib python3-minimal tini \
+    && rm -rf /var/cache/debconf/*-old /var/lib/dpkg/*-old
+
+FROM python AS build
+RUN --mount=type=secret,id=apt-sources,target=/etc/apt/sources.list \
+    --mount=type=secret,id=apt-settings,target=/etc/apt/apt.conf.d/90-machine \
+    apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install --yes \
+    --no-install-recommends python3-venv
+RUN python3 -m venv /builder && python3 -m venv --without-pip /opt/tidegate
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_NO_INPUT=1
+COPY requirements/core.lock requirements/dev.lock /requirements/
+# What builds the wheel is pinned by the developers' lock.
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
+    sed -n '/^\(hatchling\|packaging\|pathspec\|pluggy\|trove-classifiers\)==/,/[^\\]$/p' \
+    /requirements/dev.lock > /requirements/build.lock \
+    && /builder/bin/pip install --no-deps --only-binary :all: --require-hashes \
+    --requirement /requirements/build.lock \
+    && /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps --only-binary :all: \
+    --require-hashes --requirement /requirements/core.lock
+COPY pyproject.toml README.md LICENSE NOTICE /source/
+COPY consumer /source/consumer
+COPY operator /source/operator
+RUN /builder/bin/pip wheel --no-build-isolation --no-deps --wheel-dir /wheel /source \
+    && /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps /wheel/*.whl
+
+FROM python AS tidegate
+COPY --from=build /opt/tidegate /opt/tidegate
+COPY cluster/image/start /usr/local/bin/start
+ENV PATH=/opt/tidegate/bin:/usr/local/bin:/usr/bin:/bin \
+    PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+USER 65532:65532
+ENTRYPOINT ["tini", "--", "start"]
+CMD ["help"]
+
+FROM tidegate AS hub
+EXPOSE 5672 5300
+CMD ["hub", "--host", "0.0.0.0", "--admin-host", "0.0.0.0", "--admin-port", "5300"]
+
+FROM tidegate

@@ -1,0 +1,166 @@
+"""`tidegate deadletters list|show|replay group.yaml`: the events that were put aside.
+
+Rules: a replay gives an event to the handler of the group file, here in this process; or, with
+`--to-hub`, sends it to the group's hub again, where every group that reads it sees a new event. A
+letter whose replay succeeded is removed; one that failed stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tidegate.commands import wiring
+from tidegate.commands.codes import Code
+from tidegate.dead_letters.blobs import BlobLetters, Listed
+from tidegate.dead_letters.hub import HubLetters
+from tidegate.dead_letters.replayed import ReplayedEvent
+from tidegate.delivery.letters import DeadLetter, encode_letter, said
+from tidegate.delivery.state import State, StateError
+from tidegate.handlers.calls import is_async
+from tidegate.handlers.context import About, Context
+from tidegate.handlers.loading import UserCode, load
+from tidegate.settings import SettingsError
+
+
+def add_to(commands: Any) -> None:
+    letters = commands.add_parser(
+        "deadletters",
+        help="list, show and replay the events that were put aside",
+        description="The events that the handler could not take, with `onFailure: deadLetter`.",
+    )
+    actions = letters.add_subparsers(dest="action", required=True)
+    listing = actions.add_parser("list", help="all of them, with their errors")
+    listing.add_argument("--partition", default="", help="only those of this partition")
+    listing.add_argument("--json", action="store_true", help="a JSON object a line")
+    show = actions.add_parser("show", help="one of them, whole")
+    show.add_argument("id", help="PARTITION/SEQUENCE, as `list` shows it")
+    replay = actions.add_parser("replay", help="handle them again, and remove what succeeds")
+    replay.add_argument("ids", nargs="*", metavar="ID", help="PARTITION/SEQUENCE")
+    replay.add_argument("--all", action="store_true", help="all of them")
+    replay.add_argument(
+        "--to-hub",
+        action="store_true",
+        help="send them to the hub again, rather than to the handler here: all groups see them",
+    )
+    replay.add_argument("--keep", action="store_true", help="do not remove what succeeded")
+    for action in (listing, show, replay):
+        action.add_argument(
+            "--file", type=Path, required=True, metavar="GROUP.YAML", help="the group file"
+        )
+
+
+def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
+    """Raises SettingsError and DeadLetterError."""
+    setup = wiring.set_up(arguments.file, environment)
+    return asyncio.run(_run(setup, arguments))
+
+
+async def _run(setup: wiring.Setup, arguments: argparse.Namespace) -> int:
+    letters = wiring.blob_letters(setup)
+    try:
+        if arguments.action == "list":
+            found = await letters.list(arguments.partition)
+            print("\n".join(_lines(found, as_json=arguments.json)))
+            return Code.DONE
+        if arguments.action == "show":
+            print(encode_letter(await letters.read(arguments.id)).decode())
+            return Code.DONE
+        ids = arguments.ids
+        if arguments.all:
+            ids = [letter.id for letter in await letters.list()]
+        elif not ids:
+            raise SettingsError("name the dead letters to replay, or write --all")
+        return await _replay(setup, letters, ids, arguments)
+    finally:
+        await letters.close()
+
+
+def _lines(found: Sequence[Listed], *, as_json: bool) -> list[str]:
+    if as_json:
+        return [
+            json.dumps(
+                {
+                    "id": letter.id,
+                    "putAsideAt": _time(letter.put_aside_at),
+                    "attempts": letter.attempts,
+                    "bytes": letter.size,
+                    "error": letter.error,
+                },
+                ensure_ascii=False,
+            )
+            for letter in found
+        ]
+    if not found:
+        return ["no dead letters"]
+    width = max(len(letter.id) for letter in found)
+    return [
+        f"{letter.id:<{width}}  {_time(letter.put_aside_at)}  {letter.attempts} attempts  "
+        f"{letter.error}"
+        for letter in found
+    ]
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+
+
+async def _replay(
+    setup: wiring.Setup, letters: BlobLetters, ids: Sequence[str], arguments: argparse.Namespace
+) -> int:
+    failures = 0
+    async with AsyncExitStack() as stack:
+        again = await _way(setup, stack, to_hub=arguments.to_hub)
+        for id in ids:
+            letter = await letters.read(id)
+            try:
+                await again(letter)
+            except Exception as error:
+                failures += 1
+                print(f"{id}: failed again, and stays: {said(error)}", file=sys.stderr)
+                continue
+            if not arguments.keep:
+                await letters.remove(id)
+            print(f"{id}: done")
+    return Code.FAILED if failures else Code.DONE
+
+
+async def _way(setup: wiring.Setup, stack: AsyncExitStack, *, to_hub: bool) -> Any:
+    if to_hub:
+        hub = HubLetters(setup.address, setup.hub, says_why=False)
+        stack.push_async_callback(hub.close)
+        return hub.put
+    code = load(setup.group.spec.handler.code, setup.folder)
+
+    async def again(letter: DeadLetter) -> None:
+        await _handle(setup, code, letter)
+
+    return again
+
+
+async def _handle(setup: wiring.Setup, code: UserCode, letter: DeadLetter) -> None:
+    """Gives one event to the handler, outside of any group."""
+
+    def no_state() -> State:
+        raise StateError(
+            "a replay has no context.state, which is its owner's: send the event to the hub again "
+            "with --to-hub"
+        )
+
+    about = About("replay", setup.group.name, setup.hub)
+    context = Context(about, letter.partition, 0, letter.position, no_state, time.time)
+    event = ReplayedEvent(letter)
+    context._begin((event,), 1)
+    given = event if code.takes_one else (event,)
+    if is_async(code.handle):
+        await code.handle(given, context)
+    else:
+        await asyncio.to_thread(code.handle, given, context)

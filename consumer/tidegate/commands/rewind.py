@@ -1,0 +1,180 @@
+"""`tidegate rewind group.yaml --to …`: moves checkpoints, safely while the group runs.
+
+Rules: the command touches no checkpoint. It writes the rewind on the roster; the owner of each
+partition carries it out, in one write, and clears the state that went with the old place. Then it
+is struck off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tidegate.commands import rosters, wiring
+from tidegate.commands.codes import Code
+from tidegate.ledger.blob import BlobLedger
+from tidegate.model import BEGINNING, Listing, PartitionId, Position, Rewind, Roster
+from tidegate.ports import LedgerError, List, Refusal, Source, StolenError, WriteRoster
+from tidegate.settings import SettingsError
+from tidegate.sources.start import Start
+
+_TRIES = 8
+_LOOK_S = 0.5
+_LIMIT_S = 120.0
+_TO = (
+    "where to: 'earliest', 'latest', a time with its zone such as 2026-01-31T00:00:00Z, or a "
+    "sequence number, after which it goes on"
+)
+
+
+def add_to(commands: Any) -> None:
+    rewind = commands.add_parser(
+        "rewind",
+        help="move a group's checkpoints",
+        description="Moves checkpoints back or forth while the group runs; the state of a "
+        "partition, which belongs to the old place, is cleared.",
+    )
+    add = rewind.add_argument
+    add("file", type=Path, metavar="GROUP.YAML", help="the group file")
+    add("--to", required=True, help=_TO)
+    add("--partition", action="append", default=[], help="only this one; may be given again")
+    add(
+        "--limit-s",
+        type=float,
+        default=_LIMIT_S,
+        metavar="S",
+        help="how long to wait until it is done (default: %(default)g)",
+    )
+
+
+def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
+    """Raises SettingsError, SourceError and LedgerError."""
+    start = start_of(arguments.to)
+    setup = wiring.set_up(arguments.file, environment)
+    return asyncio.run(_rewind(setup, start, arguments.partition, arguments.limit_s))
+
+
+def start_of(text: str) -> Start:
+    """What `--to` says. Raises SettingsError."""
+    if text in ("earliest", "latest"):
+        return Start(text)
+    if text.isascii() and text.isdecimal():
+        return Start("position", position=Position(sequence=int(text)))
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise SettingsError(f"--to {text}: write {_TO}") from None
+    if at.tzinfo is None:
+        raise SettingsError(f"--to {text}: a time needs its zone, such as {text}Z")
+    return Start("time", at=at.timestamp())
+
+
+async def _rewind(
+    setup: wiring.Setup, start: Start, chosen: Sequence[PartitionId], limit_s: float
+) -> int:
+    async with AsyncExitStack() as stack:
+        rewinds = await _resolved(setup, stack, start, chosen)
+        ledger = wiring.new_ledger(setup)
+        stack.push_async_callback(ledger.close)
+        listing = await write_roster(ledger, lambda seen: rosters.with_rewinds(seen, rewinds))
+        if not rosters.is_anybody_alive(listing):
+            print(
+                "no member of the group runs: the rewind is on the roster, and whoever reads a "
+                "partition first carries it out"
+            )
+            return Code.DONE
+        waiting = await _wait(ledger, rewinds, limit_s)
+        done = {rewind.partition for rewind in rewinds} - set(waiting)
+        await write_roster(ledger, lambda seen: rosters.without(seen, rewinds[0].id, done))
+    if waiting:
+        print(
+            f"tidegate: not yet done in partitions {', '.join(waiting)}: nobody reads them now. It "
+            "stays on the roster, and whoever reads them first carries it out.",
+            file=sys.stderr,
+        )
+        return Code.FAILED
+    return Code.DONE
+
+
+async def _resolved(
+    setup: wiring.Setup, stack: AsyncExitStack, start: Start, chosen: Sequence[PartitionId]
+) -> list[Rewind]:
+    """What to do in each partition. Raises SettingsError and SourceError."""
+    source = await wiring.open_source(setup, stack, _say, start)
+    stack.push_async_callback(source.close)
+    partitions = await source.partitions()
+    unknown = [partition for partition in chosen if partition not in partitions]
+    if unknown:
+        raise SettingsError(f"--partition {unknown[0]}: the hub has {', '.join(partitions)}")
+    id = uuid.uuid4().hex
+    rewinds = [await _one(source, Rewind(id, each), start) for each in chosen or partitions]
+    for rewind in rewinds:
+        what = (
+            f"what was enqueued from {datetime.fromtimestamp(rewind.at, UTC).isoformat()} on"
+            if rewind.at is not None
+            else f"what comes after {rewind.position.sequence}"
+        )
+        print(f"partition {rewind.partition}: to {what}")
+    return rewinds
+
+
+async def _one(source: Source, rewind: Rewind, start: Start) -> Rewind:
+    """The rewind of one partition: with its position, if nobody reads there, else for its owner."""
+    try:
+        return replace(rewind, position=await source.resolve_start(rewind.partition))
+    except StolenError:
+        # While an owner reads with its epoch, the hub lets nobody else look.
+        return replace(rewind, position=start.position or BEGINNING, at=start.at)
+
+
+async def _wait(ledger: BlobLedger, rewinds: Sequence[Rewind], limit_s: float) -> list[PartitionId]:
+    """Which partitions are not rewound when the time is over; none if all are."""
+    until = time.monotonic() + limit_s
+    waiting = list(rewinds)
+    while True:
+        listing = await _listing(ledger)
+        for rewind in [each for each in waiting if rosters.is_done(listing, each)]:
+            waiting.remove(rewind)
+            print(f"partition {rewind.partition}: done")
+        if not waiting or time.monotonic() >= until:
+            return [rewind.partition for rewind in waiting]
+        await asyncio.sleep(_LOOK_S)
+
+
+async def write_roster(ledger: BlobLedger, make: Callable[[Listing], Roster | None]) -> Listing:
+    """Writes what `make` makes of the roster that stands; again where another was quicker."""
+    for _ in range(_TRIES):
+        listing = await _listing(ledger)
+        roster = make(listing)
+        if roster is None:
+            return listing
+        try:
+            etag = listing.roster.etag if listing.roster is not None else ""
+            await ledger.perform(WriteRoster(roster, etag))
+        except LedgerError as error:
+            if error.refusal not in (Refusal.CHANGED, Refusal.EXISTS):
+                raise
+        else:
+            return listing
+    raise LedgerError(
+        Refusal.CHANGED, "the roster was written by others at every try: try again later"
+    )
+
+
+async def _listing(ledger: BlobLedger) -> Listing:
+    found = await ledger.perform(List())
+    assert isinstance(found, Listing)
+    return found
+
+
+def _say(text: str) -> None:
+    print(f"tidegate: {text}", file=sys.stderr)

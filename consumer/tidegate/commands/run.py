@@ -1,0 +1,170 @@
+"""`tidegate run group.yaml`: one member of a group, with the user's handler.
+
+Rules: the group file, its secrets and the handler are checked before anything is opened; what is
+wrong with them is one line and exit code 78. It runs the same on a laptop and in a pod.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from tidegate.commands import wiring
+from tidegate.commands.codes import Code
+from tidegate.commands.ends import tell_ends
+from tidegate.commands.stopping import Stopping
+from tidegate.handlers.context import About
+from tidegate.handlers.loading import UserCode, load
+from tidegate.handlers.partition import deliveries
+from tidegate.handlers.tools import Tools
+from tidegate.member.messages import Report
+from tidegate.ops.around import Ops, OpsSettings, around
+from tidegate.ops.serving import Address
+from tidegate.runtime import Runtime
+from tidegate.scratch import Scratch, ScratchTakenError
+from tidegate.settings import SettingsError
+
+NAME = "TIDEGATE_MEMBER"
+SCRATCH = "TIDEGATE_SCRATCH"
+# Kubernetes gives a pod 30 s.
+_GRACE_S = 25.0
+
+
+def add_to(commands: Any) -> None:
+    run = commands.add_parser(
+        "run",
+        help="read a group's events and hand them to your code",
+        description="Runs one member of a group until SIGTERM or Ctrl-C, which is a clean stop.",
+    )
+    add = run.add_argument
+    add("file", type=Path, metavar="GROUP.YAML", help="the group file: see docs/settings.md")
+    add("--name", help=f"the member's name, no other member's (default: {NAME}, or the host name)")
+    add("--check", action="store_true", help="check the file and the handler, and end")
+    add(
+        "--grace-s",
+        type=float,
+        default=_GRACE_S,
+        metavar="S",
+        help="how long a clean stop may take (default: %(default)g)",
+    )
+    add(
+        "--scratch",
+        type=Path,
+        metavar="FILE",
+        help="a file of this member's own that outlives a restart, so that its partitions stay "
+        f"with it (default: {SCRATCH})",
+    )
+    add(
+        "--listen",
+        metavar="[HOST:]PORT",
+        help="serve /metrics, /healthz and /readyz there",
+    )
+    add("--log-level", default="INFO", help="DEBUG, INFO, WARNING or ERROR")
+    add("--log-format", default="auto", choices=("auto", "json", "text"), help="of the log")
+    add("--no-view", action="store_true", help="no live view on a terminal")
+
+
+def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
+    """Raises SettingsError."""
+    setup = wiring.set_up(arguments.file, environment)
+    code = load(setup.group.spec.handler.code, setup.folder)
+    name = arguments.name or environment.get(NAME) or socket.gethostname()
+    wiring.member_settings(setup, name)
+    if arguments.check:
+        print(f"group {setup.group.name}: the file and the handler can be used")
+        return Code.DONE
+    return asyncio.run(_consume(setup, code, name, arguments, environment))
+
+
+async def _consume(
+    setup: wiring.Setup,
+    code: UserCode,
+    name: str,
+    arguments: argparse.Namespace,
+    environment: Mapping[str, str],
+) -> int:
+    settings = OpsSettings(
+        Address.parse(arguments.listen) if arguments.listen else None,
+        arguments.log_level.upper(),
+        arguments.log_format,
+        not arguments.no_view,
+    )
+    async with AsyncExitStack() as stack:
+        ops = await stack.enter_async_context(
+            around(
+                settings,
+                member=name,
+                group=setup.group.name,
+                hub=setup.hub,
+                secrets=setup.secrets,
+                environment=environment,
+            )
+        )
+        runtime = await _runtime(setup, code, name, _scratch(arguments, environment), ops, stack)
+        stopping = Stopping(
+            runtime, arguments.grace_s, lambda text: ops.watch(Report("stopping", None, text))
+        )
+        try:
+            with stopping.signals():
+                await runtime.run()
+        except asyncio.CancelledError:
+            if not stopping.is_cut:
+                raise
+            return Code.CUT
+    return Code.DONE
+
+
+async def _runtime(
+    setup: wiring.Setup,
+    code: UserCode,
+    name: str,
+    scratch: Scratch | None,
+    ops: Ops,
+    stack: AsyncExitStack,
+) -> Runtime:
+    letters = wiring.dead_letters(setup)
+    if letters is not None:
+        stack.push_async_callback(letters.close)
+    source = await wiring.open_source(
+        setup, stack, lambda text: ops.watch(Report("transport-sdk", None, text))
+    )
+    tools = Tools(
+        code,
+        setup.group.spec.delivery,
+        About(name, setup.group.name, setup.hub),
+        letters,
+        ops.watch,
+        time.monotonic,
+        time.time,
+        random.random,
+        ops.observer,
+    )
+    runtime = Runtime(
+        wiring.member_settings(setup, name),
+        lambda: wiring.new_ledger(setup),
+        source,
+        deliveries(tools),
+        scratch=scratch,
+        report=lambda _: None,  # heard by `watch`, as everything else
+        watch=ops.watch,
+    )
+    telling = asyncio.create_task(tell_ends(source, runtime, ops.observer))
+    stack.callback(telling.cancel)
+    return runtime
+
+
+def _scratch(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Scratch | None:
+    path = arguments.scratch or environment.get(SCRATCH)
+    if not path:
+        return None
+    try:
+        return Scratch(Path(path))
+    except (OSError, ScratchTakenError) as error:
+        raise SettingsError(f"--scratch {path}: {error}") from None

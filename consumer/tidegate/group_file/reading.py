@@ -1,0 +1,185 @@
+"""A group file as typed settings, or an error that says where, what and what to write. Pure.
+
+Rules: a key that is not known is refused by name, with the one that was probably meant; what is
+the operator's is passed over whole. All is read before anything is tried.
+"""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from collections.abc import Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from tidegate.group_file.names import camel_name
+from tidegate.group_file.nodes import FileError, Value, documents
+from tidegate.group_file.spec import OPERATORS, GroupFile, GroupSpec
+from tidegate.model import NO_OFFSET, Position
+from tidegate.settings import SettingsError
+from tidegate.sources.start import Start
+
+API_VERSION = "tidegate.dev/v1alpha1"
+KIND = "ConsumerGroup"
+_TOP = ("apiVersion", "kind", "metadata", "spec", "status")
+
+
+def read_group(text: str, name: str) -> GroupFile:
+    """The group of a file; `name` is the file's. Raises FileError."""
+    found = [value for value in documents(text, name) if _is_group(value)]
+    if len(found) != 1:
+        raise FileError(
+            f"{name}: it has {len(found)} documents with apiVersion {API_VERSION} and kind {KIND}; "
+            "it is to have one"
+        )
+    return _Reading(name).group(found[0])
+
+
+def _is_group(value: Value) -> bool:
+    version, kind = value.get("apiVersion"), value.get("kind")
+    return (
+        version is not None
+        and version.text == API_VERSION
+        and kind is not None
+        and kind.text == KIND
+    )
+
+
+class _Reading:
+    """Reads one file; knows its name for what it says."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def group(self, value: Value) -> GroupFile:
+        self._check_keys(value, "the document", _TOP)
+        metadata, spec = value.get("metadata"), value.get("spec")
+        name = metadata.get("name") if metadata is not None else None
+        if name is None or not name.text:
+            raise self._error(metadata or value, "metadata.name is missing: name the group")
+        if spec is None:
+            raise self._error(value, "spec is missing")
+        source = spec.get("source")
+        if source is not None and source.get("cosmos") is not None:
+            raise self._error(source, "spec.source.cosmos cannot be read by this version")
+        return GroupFile(name.text, self._section(GroupSpec, spec, "spec", passed_over=OPERATORS))
+
+    def _error(self, value: Value, text: str) -> FileError:
+        return FileError(f"{self._name}:{value.line}: {text}")
+
+    def _check_keys(self, value: Value, path: str, known: Sequence[str]) -> None:
+        if value.kind != "map":
+            raise self._error(value, f"{path} has keys of its own; there is {_shown(value)}")
+        for key, inner in value.fields:
+            if key not in known:
+                close = difflib.get_close_matches(key, known, 1, 0.5)
+                meant = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(known)}"
+                raise self._error(inner, f"{path} has no '{key}': {meant}")
+
+    def _section(
+        self, section: type[Any], value: Value, path: str, passed_over: Sequence[str] = ()
+    ) -> Any:
+        by_name = {camel_name(each.name): each for each in fields(section)}
+        self._check_keys(value, path, (*by_name, *passed_over))
+        hints = typing.get_type_hints(section)
+        given: dict[str, Any] = {}
+        for name, each in by_name.items():
+            inner = value.get(name)
+            if inner is None or inner.kind == "null":
+                if _is_required(each):
+                    raise self._error(value, f"{path}.{name} is missing: {each.metadata['help']}")
+                continue
+            given[each.name] = self._typed(hints[each.name], inner, f"{path}.{name}")
+        made = section(**given)
+        try:
+            return made.checked() if hasattr(made, "checked") else made
+        except SettingsError as error:
+            raise self._error(value, f"{path}: {_in_words_of_the_file(str(error))}") from None
+
+    def _typed(self, hint: Any, value: Value, path: str) -> Any:
+        if isinstance(hint, types.UnionType):
+            (hint,) = (each for each in hint.__args__ if each is not types.NoneType)
+        if hint is Start:
+            return self._start(value, path)
+        if is_dataclass(hint):
+            return self._section(typing.cast(type[Any], hint), value, path)
+        if issubclass(hint, StrEnum):
+            return self._choice(hint, value, path)
+        if hint is bool:
+            if value.kind != "bool":
+                raise self._error(value, f"{path}: write true or false, not {_shown(value)}")
+            return value.text.lower() in ("true", "yes", "on")
+        if hint is str:
+            if value.kind != "str":
+                raise self._error(value, f"{path}: write a text, in quotes: not {_shown(value)}")
+            return value.text
+        return self._number(hint, value, path)
+
+    def _number(self, hint: type[Any], value: Value, path: str) -> Any:
+        wanted = "a whole number" if hint is int else "a number"
+        if value.kind not in (("int",) if hint is int else ("int", "float")):
+            raise self._error(value, f"{path}: write {wanted}, not {_shown(value)}")
+        try:
+            return hint(value.text.replace("_", ""))
+        except ValueError:
+            raise self._error(value, f"{path}: write {wanted}, not {_shown(value)}") from None
+
+    def _choice(self, hint: type[StrEnum], value: Value, path: str) -> StrEnum:
+        try:
+            return hint(value.text)
+        except ValueError:
+            known = ", ".join(hint)
+            raise self._error(value, f"{path}: write one of {known}, not {_shown(value)}") from None
+
+    def _start(self, value: Value, path: str) -> Start:
+        if value.kind == "str":
+            if value.text in ("latest", "earliest"):
+                return Start(value.text)
+        elif value.kind == "map":
+            self._check_keys(value, path, ("time", "sequenceNumber", "offset"))
+            at, number = value.get("time"), value.get("sequenceNumber")
+            if at is not None and len(value.fields) == 1:
+                return Start("time", at=self._time(at, f"{path}.time"))
+            if number is not None and at is None:
+                offset = value.get("offset")
+                sequence = self._number(int, number, f"{path}.sequenceNumber")
+                place = Position(offset.text if offset is not None else NO_OFFSET, sequence)
+                return Start("position", position=place)
+        raise self._error(
+            value,
+            f"{path}: write latest, earliest, {{time: 2026-01-31T00:00:00Z}}, "
+            "{sequenceNumber: 5} or {offset: '4096', sequenceNumber: 5}",
+        )
+
+    def _time(self, value: Value, path: str) -> float:
+        try:
+            at = datetime.fromisoformat(value.text)
+        except ValueError:
+            at = None
+        if at is None or at.tzinfo is None:
+            raise self._error(
+                value, f"{path}: write a time with its zone, such as 2026-01-31T00:00:00Z"
+            )
+        return at.timestamp()
+
+
+def _is_required(each: Field[Any]) -> bool:
+    return each.default is MISSING and each.default_factory is MISSING
+
+
+def _shown(value: Value) -> str:
+    if value.kind in ("map", "list"):
+        return f"a {value.kind}"
+    return f"'{value.text:.60}'" if value.kind != "null" else "nothing"
+
+
+def _in_words_of_the_file(text: str) -> str:
+    """A message of typed settings names their fields; the file has other names for them."""
+    words = text.split(" ")
+    return " ".join(
+        ".".join(camel_name(part) for part in word.split(".")) if "_" in word else word
+        for word in words
+    )

@@ -1,0 +1,46 @@
+"""Fetches secrets from where the group file says that they are.
+
+Rules: a secret is never shown, also not in an error; every one that was fetched is remembered, so
+that it can be hidden wherever it might be said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tidegate.group_file.spec import Secret
+from tidegate.settings import SettingsError
+
+
+class Vault:
+    """What was fetched: `fetched` holds every secret of this process."""
+
+    def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
+        self._environment = environment
+        self._folder = folder
+        self.fetched: list[str] = []
+
+    def fetch(self, secret: Secret | None, what: str) -> str:
+        """The secret, or '' where none is asked for. Raises SettingsError."""
+        if secret is None:
+            return ""
+        found = self._of_file(secret.file, what) if secret.file else self._of(secret.env, what)
+        self.fetched.append(found)
+        return found
+
+    def _of(self, name: str | None, what: str) -> str:
+        found = self._environment.get(name or "", "").strip()
+        if not found:
+            raise SettingsError(f"{what}: the environment variable {name} is not set, or is empty")
+        return found
+
+    def _of_file(self, name: str, what: str) -> str:
+        path = self._folder / name
+        try:
+            found = path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsError(f"{what}: {path} cannot be read: {error}") from None
+        if not found:
+            raise SettingsError(f"{what}: {path} is empty")
+        return found

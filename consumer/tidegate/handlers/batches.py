@@ -1,0 +1,182 @@
+"""Delivers one batch after another: carries out what delivery/attempts.py decides.
+
+Rules:
+- Nothing counts as handled that the handler has not returned from, or that is not put aside.
+- Asked to finish, the call that runs is the last.
+- A dead letter that cannot be written is written again, for ever: nothing is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from tidegate.delivery import attempts as deciding
+from tidegate.delivery.letters import Failure, WholeEvent, letter_of, said
+from tidegate.handlers.attempt import Attempts
+from tidegate.handlers.calls import Calls
+from tidegate.handlers.context import Context
+from tidegate.handlers.progress import Progress
+from tidegate.handlers.telling import Troubles
+from tidegate.handlers.tools import Tools
+from tidegate.handling import DeadLetterError, HungError
+from tidegate.ops import observer as facts
+from tidegate.ports import SourceEvent
+
+Events = Sequence[SourceEvent]
+
+
+def size_of(event: SourceEvent) -> int:
+    """Bytes of an event: sources offer more than reading in order needs."""
+    return cast(Any, event).size  # type: ignore[no-any-return]
+
+
+class Batches:
+    """Of one partition."""
+
+    def __init__(
+        self, tools: Tools, context: Context, calls: Calls, progress: Progress, troubles: Troubles
+    ) -> None:
+        self._tools = tools
+        self._policy = tools.policy
+        self._context = context
+        self._calls = calls
+        self._progress = progress
+        self._troubles = troubles
+        self._attempts = Attempts(tools.code, context, calls, tools.clock)
+
+    def finish(self) -> None:
+        self._attempts.finish()
+
+    async def deliver(self, batch: Events) -> None:
+        """Until all of it is done, or all is to end. Raises HungError."""
+        todo = deciding.begin(len(batch))
+        error: Exception | None = None
+        while not self._progress.is_finishing:
+            match deciding.next_step(self._policy, todo):
+                case deciding.Finished():
+                    return
+                case deciding.Give(first=first, end=end, attempt=attempt):
+                    events = batch if end - first == len(batch) else batch[first:end]
+                    if not await self._progress.room(len(events)):
+                        return
+                    todo, error = await self._give(events, attempt, todo)
+                case deciding.PutAside(index=index, attempts=attempts):
+                    if error is None or not await self._put_aside(batch[index], attempts, error):
+                        return
+                    todo = deciding.done(todo)
+                case deciding.Halt(failures=failures):
+                    await self._halt(batch[todo.ranges[0][0]], failures, error)
+
+    async def _give(
+        self, events: Events, attempt: int, todo: deciding.Todo
+    ) -> tuple[deciding.Todo, Exception | None]:
+        begun_at = self._tools.clock()
+        try:
+            with self._tools.observer.handling(self._context.partition, events):
+                ended = await self._attempts.make(events, attempt)
+                if ended.error is not None:
+                    self._tools.observer.call_failed(ended.error)
+        except HungError as error:
+            self._fact_of_failure(events, attempt, error)
+            raise
+        self._progress.took(events, ended)
+        if ended.done:
+            self._fact_of_success(events[: ended.done], begun_at)
+        before = deciding.done_until(todo, todo.ranges[0][0] + ended.done)
+        if ended.error is None:
+            self._troubles.over()
+            return before, None
+        if self._tools.code.takes_one:
+            before = deciding.single_out(before)
+        after = deciding.failed(self._policy, before)
+        await self._failed(events[ended.done :], attempt, ended.error)
+        pause_s = deciding.pause_s(self._policy, before, after, self._tools.dice())
+        await self._progress.pause(pause_s)
+        return after, ended.error
+
+    async def _failed(self, events: Events, attempt: int, error: Exception) -> None:
+        place = events[0].position.sequence if events else self._context.position.sequence
+        self._troubles.failed(
+            f"the handler fails on events from {place}: {said(error)}",
+            "The events are given again until it succeeds."
+            if self._policy.on_failure == "retry"
+            else f"After {self._policy.attempts} attempts: {self._policy.on_failure}.",
+        )
+        self._fact_of_failure(events, attempt, error)
+        on_error = self._tools.code.on_error
+        if on_error is not None:
+            try:
+                await self._calls.run(on_error, error, self._context)
+            except HungError:
+                raise
+            except Exception as another:
+                self._troubles.say("on-error-failed", f"on_error failed: {said(another)}")
+            finally:
+                self._context._roll_back()
+
+    async def _halt(self, event: SourceEvent, failures: int, error: Exception | None) -> None:
+        self._troubles.say(
+            "handler-halted",
+            f"stands still after {failures} attempts at events from {event.position.sequence}: "
+            f"{said(error) if error is not None else 'no error'}. Restart its member to try again, "
+            "or rewind the partition past these events.",
+        )
+        await self._progress.end()
+
+    async def _put_aside(self, event: SourceEvent, attempts: int, error: Exception) -> bool:
+        """Writes a dead letter; False where all is to end before that was possible."""
+        letters = self._tools.dead_letters
+        if letters is None:
+            raise RuntimeError("dead letters were asked for, and nobody keeps them")
+        failure = Failure(error, attempts, self._tools.about.member, self._tools.wall())
+        letter = letter_of(self._context.partition, cast(WholeEvent, event), failure)
+        tries = 0
+        while not self._progress.is_finishing:
+            try:
+                where = await letters.put(letter)
+            except DeadLetterError as problem:
+                tries += 1
+                self._troubles.failed(
+                    f"dead letter {letter.id} cannot be written: {problem}", "It is tried again."
+                )
+                dice = self._tools.dice()
+                await self._progress.pause(self._policy.backoff.pause_s(tries, dice))
+            else:
+                now = self._tools.clock()
+                self._progress.put_aside(event)
+                fact = facts.DeadLettered(now, self._context.partition, 1, where)
+                self._tools.observer.hear(fact)
+                self._troubles.say("dead-letter", f"{letter.id}: {letter.error}: is at {where}")
+                self._troubles.over()
+                return True
+        return False
+
+    # --- facts
+
+    def _fact_of_success(self, events: Events, begun_at: float) -> None:
+        now, last = self._tools.clock(), events[-1]
+        self._tools.observer.hear(
+            facts.BatchHandled(
+                now,
+                self._context.partition,
+                len(events),
+                sum(map(size_of, events)),
+                now - begun_at,
+                last.position,
+                last.enqueued_at,
+            )
+        )
+
+    def _fact_of_failure(self, events: Events, attempt: int, error: Exception) -> None:
+        self._tools.observer.hear(
+            facts.BatchFailed(
+                self._tools.clock(),
+                self._context.partition,
+                len(events),
+                attempt,
+                said(error),
+                self._troubles.is_stuck,
+                isinstance(error, HungError),
+            )
+        )

@@ -1,0 +1,123 @@
+"""What a handler is given beside the events.
+
+Rules: one for each opening of a partition; everything public here is for users and documented in
+docs/handlers.md. What starts with an underscore is told by `calls` and `partition` alone. A plain
+function uses it from its thread while the loop waits for it, so nothing here is locked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.delivery.state import State
+from tidegate.model import PartitionId, Position
+from tidegate.ports import SourceEvent
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What is the same for all partitions of a member."""
+
+    member: str
+    group: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What the handler said is done: all up to an event, and the state then."""
+
+    position: Position
+    enqueued_at: float | None
+    done: int  # events of this call
+    state: bytes | None
+
+
+class Context:
+    """A partition that is ours, during a call."""
+
+    def __init__(
+        self,
+        about: About,
+        partition: PartitionId,
+        epoch: int,
+        position: Position,
+        new_state: Callable[[], State],
+        wall: Callable[[], float],
+    ) -> None:
+        self.member = about.member
+        self.group = about.group
+        self.source = about.source
+        self.partition = partition
+        # Rises with every owner: a sink that keeps the highest can refuse a late one.
+        self.epoch = epoch
+        # Everything up to here is handled.
+        self.position = position
+        # Which try at these events this is, from 1.
+        self.attempt = 1
+        # Lives as long as this process has the partition; nothing of it is stored.
+        self.memory: dict[str, Any] = {}
+        self._new_state = new_state
+        self._state: State | None = None
+        self._wall = wall
+        self._events: Sequence[SourceEvent] = ()
+        self._is_cancelled = False
+        self._is_due = False
+        self._mark: Mark | None = None
+
+    def __repr__(self) -> str:
+        return f"<context of partition {self.partition}, epoch {self.epoch}>"
+
+    @property
+    def state(self) -> State:
+        """The partition's own mapping, stored together with the position."""
+        if self._state is None:
+            self._state = self._new_state()
+        return self._state
+
+    @property
+    def now(self) -> float:
+        """The time, in seconds since 1970."""
+        return self._wall()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether this call is no longer waited for: return as soon as you can."""
+        return self._is_cancelled
+
+    def checkpoint(self, event: SourceEvent | None = None) -> None:
+        """Asks for a checkpoint: of all that this call was given, once it has returned; or, with an
+        event, of everything up to it, whatever becomes of the rest."""
+        self._is_due = True
+        if event is None:
+            return
+        place = event.position.sequence
+        done = sum(given.position.sequence <= place for given in self._events)
+        if not done or self._events[done - 1].position.sequence != place:
+            raise ValueError(f"checkpoint({event!r}): it is not one of the events of this call")
+        state = None
+        if self._state is not None:
+            self._state.commit()
+            state = self._state.encoded()
+        self._mark = Mark(event.position, event.enqueued_at, done, state)
+
+    # --- told by those who call
+
+    def _begin(self, events: Sequence[SourceEvent], attempt: int) -> None:
+        self._events = events
+        self.attempt = attempt
+        self._is_cancelled = self._is_due = False
+        self._mark = None
+
+    def _cancel(self) -> None:
+        self._is_cancelled = True
+
+    def _commit(self) -> None:
+        if self._state is not None:
+            self._state.commit()
+
+    def _roll_back(self) -> None:
+        if self._state is not None:
+            self._state.roll_back()

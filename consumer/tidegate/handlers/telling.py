@@ -1,0 +1,56 @@
+"""Reports of a handler that fails: when that is a problem, again every minute, and when it is over.
+
+Rules: `stuck` and `unstuck` are the kinds by which the group says `Stuck`; each attempt is heard by
+the observer alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tidegate.member.messages import Report
+from tidegate.model import PartitionId
+
+STUCK_AFTER = 3
+_AGAIN_S = 60.0
+
+
+class Troubles:
+    """Of one partition."""
+
+    def __init__(
+        self,
+        partition: PartitionId,
+        report: Callable[[Report], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._partition = partition
+        self._report = report
+        self._clock = clock
+        self._since: float | None = None
+        self._failures = 0
+        self._said_at = float("-inf")
+
+    @property
+    def is_stuck(self) -> bool:
+        return self._failures >= STUCK_AFTER
+
+    def say(self, kind: str, message: str) -> None:
+        self._report(Report(kind, self._partition, message))
+
+    def failed(self, what: str, remedy: str) -> None:
+        """It failed once more; `what` says on what and how."""
+        now = self._clock()
+        self._failures += 1
+        if self._since is None:
+            self._since = now
+        if self.is_stuck and now - self._said_at >= _AGAIN_S:
+            self._said_at = now
+            lasted = f"{self._failures} failures in {now - self._since:.0f} s"
+            self.say("stuck", f"{what} ({lasted}). {remedy}")
+
+    def over(self) -> None:
+        """It goes on."""
+        if self.is_stuck:
+            self.say("unstuck", f"goes on after {self._failures} failures")
+        self._failures, self._since, self._said_at = 0, None, float("-inf")

@@ -1,0 +1,30 @@
+"""What deliveries of all partitions of a member share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tidegate.delivery.policy import Policy
+from tidegate.handlers.context import About
+from tidegate.handlers.loading import UserCode
+from tidegate.handlers.threads import Threads
+from tidegate.handling import DeadLetters
+from tidegate.member.messages import Report
+from tidegate.ops.observer import Observer
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """See the module. `clock` is monotonic, `wall` the time of day; `dice` gives 0 to 1."""
+
+    code: UserCode
+    policy: Policy
+    about: About
+    dead_letters: DeadLetters | None
+    report: Callable[[Report], None]
+    clock: Callable[[], float]
+    wall: Callable[[], float]
+    dice: Callable[[], float]
+    observer: Observer = field(default_factory=Observer)
+    threads: Threads = field(default_factory=Threads)

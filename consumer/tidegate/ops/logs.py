@@ -1,0 +1,142 @@
+"""The log: JSON lines for machines, or lines for people where a terminal reads them.
+
+Rules:
+- One line a record, also where the message or a traceback has several.
+- Everything that leaves goes through `secrets.Secrets` when it is finished, tracebacks included.
+- `Logged` tells what happens to the group: openings and reports, at levels that let people sleep;
+  what comes with every batch is a metric and not a line.
+- The libraries below us speak from WARNING on; at DEBUG they speak as well.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from tidegate.ops import observer as facts
+from tidegate.ops.observer import Observer
+from tidegate.ops.secrets import Secrets
+
+ROOT = "tidegate"
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+# Kinds of reports that say that all is as it should be.
+_CALM = frozenset({"rewound", "stopping", "taken", "unstuck"})
+# Kinds after which something does not go on by itself.
+_GRAVE = frozenset({"dead-letter", "halted", "handler-halted", "name-taken", "stuck", "unreadable"})
+_FIELDS = "tidegate"
+
+
+class Lines(logging.Formatter):
+    """A record as one line, without secrets."""
+
+    def __init__(self, secrets: Secrets, *, as_json: bool) -> None:
+        super().__init__()
+        self._secrets = secrets
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        message = record.getMessage()
+        problem = self.formatException(record.exc_info) if record.exc_info else ""
+        if record.stack_info:
+            problem = f"{problem}\n{record.stack_info}".strip()
+        fields: Mapping[str, Any] = getattr(record, _FIELDS, {})
+        if not self._as_json:
+            return self._secrets.hide(_readable(record, message, fields, problem))
+        content: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            **fields,
+            "message": message,
+        }
+        if problem:
+            content["error"] = problem
+        # Hidden before it becomes JSON, whose escapes might stand inside a secret.
+        return json.dumps(hidden(content, self._secrets), ensure_ascii=False, default=str)
+
+
+def hidden(value: Any, secrets: Secrets) -> Any:
+    """A value of JSON with the secrets taken out of all its texts."""
+    if isinstance(value, Mapping):
+        return {secrets.hide(str(key)): hidden(each, secrets) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [hidden(each, secrets) for each in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return secrets.hide(str(value))
+
+
+def _readable(
+    record: logging.LogRecord, message: str, fields: Mapping[str, Any], problem: str
+) -> str:
+    at = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
+    level = "" if record.levelno == logging.INFO else f"{record.levelname.lower()}: "
+    named = " ".join(f"{key}={value}" for key, value in fields.items() if value not in (None, ""))
+    line = f"{at} {level}{message}" + (f"  [{named}]" if named else "")
+    return line + (f"\n{problem}" if problem else "")
+
+
+def set_up(
+    secrets: Secrets,
+    *,
+    level: str = "INFO",
+    as_json: bool | None = None,
+    stream: TextIO | io.TextIOBase | None = None,
+) -> logging.Handler:
+    """Sends all logging of the process to a stream; JSON unless a terminal reads it."""
+    stream = stream or sys.stderr
+    handler = logging.StreamHandler(stream)
+    if as_json is None:
+        as_json = not stream.isatty()
+    handler.setFormatter(Lines(secrets, as_json=as_json))
+    top = logging.getLogger()
+    for old in list(top.handlers):
+        top.removeHandler(old)
+    top.addHandler(handler)
+    top.setLevel("DEBUG" if level == "DEBUG" else "WARNING")
+    logging.getLogger(ROOT).setLevel(level)
+    return handler
+
+
+class Logged(Observer):
+    """Writes what happens to the log."""
+
+    def __init__(self, group: str, member: str, log: logging.Logger | None = None) -> None:
+        self._log = log or logging.getLogger(f"{ROOT}.group")
+        self._always = {"group": group, "member": member}
+
+    def hear(self, fact: facts.Fact) -> None:
+        match fact:
+            case facts.ReaderOpened():
+                self._say("INFO", "reading", partition=fact.partition, epoch=fact.epoch)
+            case facts.ReaderClosed():
+                level = "INFO" if fact.reason == "closed" else "WARNING"
+                self._say(level, f"reader {fact.reason}", partition=fact.partition)
+            case facts.BatchFailed():
+                self._on_failed(fact)
+            case facts.Reported(report=report):
+                level = "INFO" if report.kind in _CALM else "WARNING"
+                level = "ERROR" if report.kind in _GRAVE else level
+                self._say(level, report.message, kind=report.kind, partition=report.partition)
+            case facts.CheckpointWritten():
+                sequence = fact.position.sequence
+                self._say("DEBUG", "checkpoint", partition=fact.partition, sequence=sequence)
+
+    def _on_failed(self, fact: facts.BatchFailed) -> None:
+        level = "ERROR" if fact.is_stuck or fact.is_hung else "WARNING"
+        what = "the handler did not come back" if fact.is_hung else "the handler failed"
+        stuck = "Stuck: " if fact.is_stuck else ""
+        text = f"{stuck}{what} with {fact.events} events, attempt {fact.attempt}: {fact.error}"
+        self._say(level, text, partition=fact.partition, attempt=fact.attempt)
+
+    def _say(self, level: str, message: str, **fields: Any) -> None:
+        number = logging.getLevelName(level)
+        if self._log.isEnabledFor(number):
+            shown = {key: value for key, value in fields.items() if value is not None}
+            self._log.log(number, "%s", message, extra={_FIELDS: {**self._always, **shown}})

@@ -1,0 +1,90 @@
+"""The small HTTP server of a consumer: `/metrics`, `/healthz` and `/readyz`.
+
+Rules: it only reads. It runs on the member's own loop, so that a loop that hangs does not answer
+and is found by the one who asks. Anything else is 404, and a request that fails ends nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from tidegate.ops.health import Health, Verdict
+from tidegate.ops.metrics import MetricsText
+from tidegate.settings import SettingsError
+
+ANYWHERE = "0.0.0.0"
+DEFAULT_PORT = 9464
+_STOP_S = 1.0
+
+
+class ServingError(SettingsError):
+    """The address cannot be had; the message says which and what to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the endpoints are: `host:port`. Port 0 takes a free one."""
+
+    host: str = ANYWHERE
+    port: int = DEFAULT_PORT
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """'9464', '127.0.0.1:9464' or '[::1]:9464'. Raises SettingsError."""
+        host, _, port = text.rpartition(":")
+        if not port.isdecimal() or int(port) > 65_535:
+            raise SettingsError(f"address {text!r}: write a port, or host:port, such as :9464")
+        return cls(host.strip("[]") or ANYWHERE, int(port))
+
+
+class Endpoints:
+    """The server. `url` is where it answers."""
+
+    def __init__(self, runner: web.AppRunner, host: str, port: int) -> None:
+        self._runner = runner
+        self.port = port
+        shown = "localhost" if host in (ANYWHERE, "::") else host
+        self.url = f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+    async def close(self) -> None:
+        await self._runner.cleanup()
+
+
+async def serve(
+    address: Address, text: MetricsText, health: Health, clock: Callable[[], float]
+) -> Endpoints:
+    """Listens. Raises ServingError."""
+
+    async def metrics(request: web.Request) -> web.Response:
+        body, content_type = text.write(request.headers.get("Accept", ""))
+        return web.Response(body=body, headers={"Content-Type": content_type})
+
+    async def healthz(_request: web.Request) -> web.Response:
+        return _answer(health.alive(clock()))
+
+    async def readyz(_request: web.Request) -> web.Response:
+        return _answer(health.ready())
+
+    app = web.Application()
+    app.add_routes(
+        [web.get("/metrics", metrics), web.get("/healthz", healthz), web.get("/readyz", readyz)]
+    )
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_STOP_S)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, address.host, address.port).start()
+    except OSError as error:
+        await runner.cleanup()
+        raise ServingError(
+            f"cannot serve /metrics at {address.host}:{address.port}: {error.strerror or error}. "
+            "Another program has the port, or the address is not of this machine: choose another, "
+            "or 0 for any free one."
+        ) from error
+    return Endpoints(runner, address.host, int(runner.addresses[0][1]))
+
+
+def _answer(verdict: Verdict) -> web.Response:
+    return web.Response(status=200 if verdict.is_good else 503, text=f"{verdict.reason}\n")

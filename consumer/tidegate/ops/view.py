@@ -1,0 +1,98 @@
+"""The live view of `tidegate run`: takes the terminal, shows the board, gives the terminal back.
+
+Rules:
+- What the log says and what handlers print appears beneath the table, never across it; when the
+  view ends, the last of it is printed where people can scroll back to it.
+- Only for a terminal that is read by people: `is_wanted` says when.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import shutil
+import sys
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import TextIO
+
+from tidegate.ops.board import Board
+from tidegate.ops.live import screen
+from tidegate.ops.secrets import Secrets
+from tidegate.ops.terminal import Size, Terminal
+
+EVERY_S = 0.5
+_KEPT_LINES = 500
+_PRINTED_AT_THE_END = 30
+
+
+def is_wanted(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether a person looks at a terminal that can do this."""
+    return stream.isatty() and environment.get("TERM", "dumb") != "dumb"
+
+
+class Pane(io.TextIOBase):
+    """A stream that keeps its last lines, without secrets."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        super().__init__()
+        self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._secrets = secrets
+        self._begun = ""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        *whole, self._begun = (self._begun + text).split("\n")
+        self.lines.extend(self._secrets.hide(line) for line in whole)
+        return len(text)
+
+
+@contextlib.asynccontextmanager
+async def live_view(
+    board: Board,
+    pane: Pane,
+    group: str,
+    environment: Mapping[str, str],
+    *,
+    stream: TextIO | None = None,
+    size: Callable[[], Size] = shutil.get_terminal_size,
+    clock: Callable[[], float] = time.monotonic,
+    wall: Callable[[], float] = time.time,
+) -> AsyncIterator[None]:
+    """Shows the board for as long as the block runs."""
+    stream = stream or sys.stdout
+    terminal = Terminal(stream, has_colours="NO_COLOR" not in environment)
+
+    def show() -> None:
+        columns, rows = at = size()
+        lines = screen(
+            board,
+            list(pane.lines),
+            group=group,
+            columns=columns,
+            rows=rows,
+            now=clock(),
+            wall=wall(),
+        )
+        terminal.show(lines, at)
+
+    async def keep_showing() -> None:
+        while True:
+            show()
+            await asyncio.sleep(EVERY_S)
+
+    terminal.open()
+    showing = asyncio.create_task(keep_showing(), name="tidegate-view")
+    try:
+        with contextlib.redirect_stdout(pane), contextlib.redirect_stderr(pane):
+            yield
+    finally:
+        showing.cancel()
+        await asyncio.gather(showing, return_exceptions=True)
+        if terminal.close():
+            for line in list(pane.lines)[-_PRINTED_AT_THE_END:]:
+                print(line, file=stream)

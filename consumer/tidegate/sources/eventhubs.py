@@ -1,0 +1,164 @@
+"""Event Hubs by our own receiver (`transport: native`): one connection for all partitions.
+
+Rules:
+- A hub's partitions, links, requests and token share one connection; what is lost is made again.
+- Credit is bytes: what waits in all readers together stays below the settings' limit.
+- What this receiver does not understand is NotUnderstoodError: see choose.py for who reads then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from tidegate.model import PartitionEnd, PartitionId, Position, Rewind
+from tidegate.ports import NotUnderstoodError, SourceError
+from tidegate.sources.native.connector import Connector
+from tidegate.sources.native.credit import Room
+from tidegate.sources.native.endpoint import Transport, endpoint_of
+from tidegate.sources.native.event import Event
+from tidegate.sources.native.reader import NativeReader
+from tidegate.sources.native.refusals import trouble_of
+from tidegate.sources.native.requests import (
+    MANAGEMENT,
+    PartitionFacts,
+    partition_facts,
+    partition_ids,
+    read_hub,
+    read_partition,
+)
+from tidegate.sources.native.selectors import after, from_on
+from tidegate.sources.native.settings import NativeSettings
+from tidegate.sources.native.tokens import Credential, Tokens
+from tidegate.sources.start import From, Start, resolve, start_of
+from tidegate_amqp import AmqpError
+
+__all__ = ["NativeSettings", "NativeSource", "Start", "Transport"]
+
+
+class NativeSource:
+    """One hub and consumer group. `address` is a connection string, or with a credential the host
+    name of the namespace."""
+
+    def __init__(
+        self,
+        address: str,
+        hub: str,
+        group: str,
+        start: Start | None = None,
+        *,
+        credential: Credential | None = None,
+        transport: Transport = Transport.TCP,
+        settings: NativeSettings | None = None,
+    ) -> None:
+        endpoint = endpoint_of(address, transport)
+        self._hub = hub or endpoint.hub
+        self._group = group
+        self._start = (start or Start()).checked()
+        self._settings = (settings or NativeSettings()).checked()
+        self._tokens = Tokens(endpoint, self._hub, credential)
+        self._connector = Connector(endpoint, self._tokens, self._settings)
+        self._readers: set[NativeReader] = set()
+
+    async def partitions(self) -> tuple[PartitionId, ...]:
+        """All partitions that there are now. Raises SourceError."""
+        token = await self._connector.token()
+        return partition_ids(
+            await self._ask(lambda key, name: read_hub(key, name, self._hub, token))
+        )
+
+    async def end(self, partition: PartitionId) -> PartitionEnd:
+        """How far a partition has come. Raises SourceError."""
+        return (await self._facts(partition)).end
+
+    async def resolve_start(self, partition: PartitionId, rewind: Rewind | None = None) -> Position:
+        """Where a partition without a checkpoint begins, or a rewind goes to."""
+        start = self._start if rewind is None else start_of(rewind)
+
+        async def first(place: From) -> Event:
+            return await self._first(partition, place)
+
+        return await resolve(start, lambda: self._facts(partition), first)
+
+    def reader(self, partition: PartitionId, position: Position, epoch: int) -> NativeReader:
+        """A reader of what comes after a position."""
+        return self._new_reader(partition, after(position), epoch)
+
+    async def close(self) -> None:
+        for reader in list(self._readers):
+            await reader.close()
+        await self._connector.close()
+
+    # --- readers
+
+    def _new_reader(self, partition: PartitionId, begin: str, epoch: int | None) -> NativeReader:
+        reader = NativeReader(
+            self._connector,
+            self._settings,
+            self._hub,
+            self._group,
+            partition,
+            begin,
+            epoch,
+            Room(self._settings.reader_bytes),
+            self._forget,
+        )
+        self._readers.add(reader)
+        self._share_room()
+        return reader
+
+    def _forget(self, reader: NativeReader) -> None:
+        self._readers.discard(reader)
+        self._share_room()
+
+    def _share_room(self) -> None:
+        share = self._settings.buffer_bytes // max(len(self._readers), 1)
+        for reader in self._readers:
+            reader.room.limit_bytes = min(share, self._settings.reader_bytes)
+
+    async def _first(self, partition: PartitionId, place: From) -> Event:
+        """The first event from a place on. Raises SourceError."""
+        reader = self._new_reader(partition, from_on(place), None)
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                await reader.open()
+                while True:
+                    events = await reader.receive()
+                    if events:
+                        return events[0]
+        except TimeoutError as error:
+            raise SourceError(
+                f"hub '{self._hub}', partition {partition}: the event to start at did not come "
+                f"within {self._settings.timeout_s:g} s"
+            ) from error
+        finally:
+            await reader.close()
+
+    # --- requests
+
+    async def _facts(self, partition: PartitionId) -> PartitionFacts:
+        token = await self._connector.token()
+        value = await self._ask(
+            lambda key, name: read_partition(key, name, self._hub, partition, token)
+        )
+        return partition_facts(value, time.time())
+
+    async def _ask(self, make: Callable[[UUID, str], bytes]) -> Any:
+        """What `$management` answers. Raises SourceError."""
+        place = f"hub '{self._hub}'"
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                connection = await self._connector.connection()
+                answer = await connection.ask(MANAGEMENT, make)
+        except TimeoutError as error:
+            raise SourceError(
+                f"{place}: no answer within {self._settings.timeout_s:g} s"
+            ) from error
+        except AmqpError as error:
+            raise NotUnderstoodError(f"{place}: {error}") from error
+        if answer.error is not None:
+            raise trouble_of(answer.error, place).error
+        return answer.value

@@ -1,0 +1,195 @@
+"""A group that is run by its command, `tidegate run`, on a real hub and Azurite.
+
+    with a_command_group(hub, azurite, folder, HANDLER, delivery="{attempts: 2}") as group:
+        group.send("0", 0, 100)              # numbered events to a partition
+        group.start("a")
+        group.wait_until_seen(100, 30)
+
+The handler of a test writes what it sees by `from seen import see`; a line each, flushed at once.
+Rules: processes are ended by their own id; everything they said stays in the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from azure.eventhub import EventData, EventHubProducerClient
+from azure.eventhub.amqp import AmqpAnnotatedMessage
+from azure.storage.blob import BlobServiceClient
+
+from support.wait import wait_until
+from tidegate_hub.testing import RunningHub
+
+_TIDEGATE = Path(sys.executable).with_name("tidegate")
+_SEEN = """
+import os
+_log = os.open(__file__.replace("seen.py", "seen.log"), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+def see(*words):
+    os.write(_log, (" ".join(map(str, words)) + "\\n").encode())
+"""
+_FILE = """\
+apiVersion: tidegate.dev/v1alpha1
+kind: ConsumerGroup
+metadata: {{name: {hub}}}
+spec:
+  source:
+    eventHubs: {{hub: {hub}, connectionString: {{env: EVENTS}}, start: earliest, {source}}}
+  ledger: {{container: {hub}, connectionString: {{env: STORAGE}}}}
+  handler: {{code: "handler.py:handle"}}
+  delivery: {delivery}
+"""
+_numbers = itertools.count(1)
+
+
+class CommandGroup:
+    """See the module. Made by `a_command_group`."""
+
+    def __init__(
+        self,
+        hub: RunningHub,
+        azurite: str,
+        folder: Path,
+        handler: str,
+        *,
+        partitions: int,
+        delivery: str,
+        source: str,
+    ) -> None:
+        self.name = f"command-{os.getpid()}-{next(_numbers)}"
+        self.folder = folder
+        self.partitions = partitions
+        self._connection_string = hub.connection_string
+        self._environment = os.environ | {"EVENTS": hub.connection_string, "STORAGE": azurite}
+        hub.add_hub(self.name, partitions)
+        with BlobServiceClient.from_connection_string(azurite) as service:
+            service.create_container(self.name)
+        (folder / "seen.py").write_text(_SEEN, encoding="utf-8")
+        (folder / "handler.py").write_text(handler, encoding="utf-8")
+        self.file = folder / "group.yaml"
+        text = _FILE.format(hub=self.name, delivery=delivery, source=source)
+        self.file.write_text(text, encoding="utf-8")
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    # --- events
+
+    def send(self, partition: str, first: int, end: int) -> None:
+        """Numbered events, `{"n": number}`."""
+        client = EventHubProducerClient.from_connection_string(
+            self._connection_string, eventhub_name=self.name
+        )
+        with client:
+            for start in range(first, end, 500):
+                numbers = range(start, min(start + 500, end))
+                events: list[EventData | AmqpAnnotatedMessage] = [
+                    EventData(json.dumps({"n": number})) for number in numbers
+                ]
+                client.send_batch(events, partition_id=partition)
+
+    # --- processes
+
+    def start(self, name: str, *more: str) -> None:
+        with (self.folder / f"{name}.out").open("ab") as output:
+            self._processes[name] = subprocess.Popen(
+                [_TIDEGATE, "run", self.file, "--name", name, "--log-format", "text", *more],
+                env=self._environment,
+                stdout=output,
+                stderr=output,
+            )
+
+    def output(self, name: str) -> str:
+        return (self.folder / f"{name}.out").read_text(encoding="utf-8", errors="replace")
+
+    def kill(self, name: str) -> None:
+        process = self._processes.pop(name)
+        process.kill()
+        process.wait(30)
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        self._processes[name].send_signal(number)
+
+    def ended(self, name: str, seconds: float = 60.0) -> int:
+        """Waits for the end of a process; gives its exit code."""
+        return self._processes.pop(name).wait(seconds)
+
+    def stop(self, name: str) -> None:
+        self.signal(name, signal.SIGTERM)
+        code = self.ended(name)
+        assert code == 0, f"{name} ended with {code}:\n{self.output(name)[-3000:]}"
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Another command with the same surroundings."""
+        return subprocess.run(
+            [_TIDEGATE, *arguments],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
+    def close(self) -> None:
+        for process in self._processes.values():
+            process.kill()
+        for process in self._processes.values():
+            process.wait(30)
+
+    # --- what the handler saw
+
+    def seen(self) -> list[Sequence[str]]:
+        path = self.folder / "seen.log"
+        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+    def counts(self) -> Counter[tuple[str, int]]:
+        """How often each event was handled: lines `partition number`."""
+        return Counter(
+            (words[0], int(words[1]))
+            for words in self.seen()
+            if len(words) == 2 and words[1].isdecimal()
+        )
+
+    def wait_until_seen(self, events: int, seconds: float) -> None:
+        """Waits until so many different events were handled."""
+        wait_until(
+            lambda: len(self.counts()) >= events,
+            seconds,
+            f"{events} events to be handled",
+            detail=lambda: (len(self.counts()), {n: self.output(n) for n in self._processes}),
+        )
+
+    def wait_for_output(self, name: str, words: str, seconds: float) -> None:
+        wait_until(
+            lambda: words in self.output(name),
+            seconds,
+            f"{name} to say {words!r}",
+            detail=lambda: self.output(name)[-3000:],
+        )
+
+
+@contextlib.contextmanager
+def a_command_group(
+    hub: RunningHub,
+    azurite: str,
+    folder: Path,
+    handler: str,
+    *,
+    partitions: int = 2,
+    delivery: str = "{}",
+    source: str = "transport: native",
+) -> Iterator[CommandGroup]:
+    """A group without members yet."""
+    group = CommandGroup(
+        hub, azurite, folder, handler, partitions=partitions, delivery=delivery, source=source
+    )
+    try:
+        yield group
+    finally:
+        group.close()

@@ -1,0 +1,85 @@
+"""A board with a group on it, as a member sees it: for tests of what is shown."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from tidegate.model import (
+    Checkpoint,
+    LeaseState,
+    Listing,
+    Owner,
+    Ownership,
+    PartitionId,
+    Position,
+    Presence,
+)
+from tidegate.ops import observer as facts
+from tidegate.ops.board import Board
+from tidegate.ops.observer import Observer
+
+NOW, WALL = 1_000.0, 1_700_000_000.0
+
+
+def listing(
+    owners: dict[PartitionId, str | None],
+    members: tuple[str, ...],
+    checkpoints: dict[PartitionId, int] | None = None,
+) -> Listing:
+    """Who owns what, and who lives."""
+    ownerships = {
+        partition: Ownership(
+            partition,
+            f"etag-{partition}",
+            LeaseState.LEASED if owner else LeaseState.AVAILABLE,
+            Owner(owner, "1") if owner else None,
+            3,
+            "",
+            WALL,
+        )
+        for partition, owner in owners.items()
+    }
+    stored = {
+        partition: Checkpoint(partition, "etag", Position("x", sequence), 3, "", WALL - 60)
+        for partition, sequence in (checkpoints or {}).items()
+    }
+    present = {name: Presence(name, "etag", LeaseState.LEASED, "1") for name in members}
+    return Listing(
+        MappingProxyType(ownerships),
+        MappingProxyType(stored),
+        MappingProxyType(present),
+        None,
+        WALL,
+    )
+
+
+def handled(
+    partition: PartitionId, sequence: int, *, at: float = NOW, events: int = 100, age_s: float = 1.0
+) -> facts.BatchHandled:
+    """A batch that ends at a sequence number, whose last event was enqueued `age_s` ago."""
+    position = Position(str(sequence), sequence)
+    return facts.BatchHandled(at, partition, events, 200 * events, 0.02, position, WALL - age_s)
+
+
+def tell(observer: Observer, *told: facts.Fact) -> None:
+    for fact in told:
+        observer.hear(fact)
+
+
+def board_of(partitions: int, ours: int, *, name: str = "pod-1") -> Board:
+    """A board of two members: we read the first partitions, 100 events behind in each."""
+    board = Board(name)
+    owners: dict[PartitionId, str | None] = {
+        str(number): name if number < ours else "pod-2" for number in range(partitions)
+    }
+    tell(board, facts.PartitionsKnown(NOW - 20, tuple(owners)))
+    tell(board, facts.Listed(NOW - 1, listing(owners, (name, "pod-2"))))
+    for number in range(ours):
+        partition = str(number)
+        tell(
+            board,
+            facts.ReaderOpened(NOW - 10, partition, 7),
+            handled(partition, 999, at=NOW - 1, age_s=2.0),
+            facts.EndKnown(NOW - 1, partition, 1_099, WALL - 1),
+        )
+    return board

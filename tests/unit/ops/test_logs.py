@@ -1,0 +1,110 @@
+"""The log: one record a line, readable for whoever reads it, at levels that let people sleep."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.ops_facts import NOW, handled
+from tidegate.member.messages import Report
+from tidegate.ops import logs
+from tidegate.ops import observer as facts
+from tidegate.ops.secrets import Secrets
+
+
+@pytest.fixture
+def top() -> Iterator[logging.Logger]:
+    """The root logger, given back as it was."""
+    top = logging.getLogger()
+    before, level = list(top.handlers), top.level
+    yield top
+    top.handlers[:] = before
+    top.setLevel(level)
+    logging.getLogger("tidegate").setLevel(logging.NOTSET)
+
+
+def said(*told: facts.Fact, level: str = "INFO") -> list[dict[str, Any]]:
+    """What these facts become in JSON."""
+    stream = io.StringIO()
+    logs.set_up(Secrets(), level=level, as_json=True, stream=stream)
+    listener = logs.Logged("home-activity", "pod-1")
+    for fact in told:
+        listener.hear(fact)
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_record_is_one_line_of_json_with_its_place(top: logging.Logger) -> None:
+    (line,) = said(facts.ReaderOpened(NOW, "3", 7))
+    assert line.pop("time").endswith("+00:00")
+    assert line == {
+        "level": "info",
+        "logger": "tidegate.group",
+        "group": "home-activity",
+        "member": "pod-1",
+        "partition": "3",
+        "epoch": 7,
+        "message": "reading",
+    }
+
+
+def test_a_message_of_many_lines_stays_one_record(top: logging.Logger) -> None:
+    (line,) = said(facts.BatchFailed(NOW, "3", 10, 2, "ValueError: bad\n  in handler.py:12"))
+    assert line["message"].endswith("attempt 2: ValueError: bad\n  in handler.py:12")
+
+
+@pytest.mark.parametrize(
+    ("fact", "level"),
+    [
+        (facts.ReaderClosed(NOW, "3", "closed"), "info"),
+        (facts.ReaderClosed(NOW, "3", "stolen"), "warning"),
+        (facts.BatchFailed(NOW, "3", 10, 1, "x"), "warning"),
+        (facts.BatchFailed(NOW, "3", 10, 9, "x", is_stuck=True), "error"),
+        (facts.BatchFailed(NOW, "3", 10, 1, "x", is_hung=True), "error"),
+        (facts.Reported(NOW, Report("dead-letter", "3", "is at blob dead/3")), "error"),
+        (facts.Reported(NOW, Report("stuck", "3", "the handler fails")), "error"),
+        (facts.Reported(NOW, Report("unstuck", "3", "it goes on")), "info"),
+        (facts.Reported(NOW, Report("rewound", "3", "to 7")), "info"),
+        (facts.Reported(NOW, Report("lapsed", "3", "late")), "warning"),
+        (facts.Reported(NOW, Report("halted", "3", "corrupt")), "error"),
+    ],
+)
+def test_the_level_says_whether_anybody_must_look(
+    top: logging.Logger, fact: facts.Fact, level: str
+) -> None:
+    (line,) = said(fact)
+    assert line["level"] == level
+
+
+def test_batches_and_renewals_are_no_lines_and_checkpoints_only_for_debugging(
+    top: logging.Logger,
+) -> None:
+    checkpoint = facts.CheckpointWritten(NOW, "3", handled("3", 9).position, None, 0.01, 0)
+    told = (handled("3", 9), facts.LeaseRenewed(NOW, "3", 0.01), checkpoint)
+    assert said(*told) == []
+    assert [line["message"] for line in said(*told, level="DEBUG")] == ["checkpoint"]
+
+
+def test_a_terminal_gets_words_and_everything_else_json(top: logging.Logger) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for stream, is_json in ((Screen(), False), (io.StringIO(), True)):
+        logs.set_up(Secrets(), stream=stream)
+        logging.getLogger("tidegate.x").warning("late")
+        line = stream.getvalue().rstrip("\n")
+        assert line.startswith("{") is is_json
+        assert "late" in line
+
+
+def test_libraries_below_us_speak_from_warnings_on(top: logging.Logger) -> None:
+    stream = io.StringIO()
+    logs.set_up(Secrets(), as_json=True, stream=stream)
+    logging.getLogger("azure.core").info("every header of every request")
+    logging.getLogger("azure.core").warning("a retry")
+    assert [json.loads(line)["message"] for line in stream.getvalue().splitlines()] == ["a retry"]
