@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 UNIT_TESTS := tests/unit
 # What `make test` runs; a part of it: make test TESTS=tests/contract/hub
-TESTS ?= tests/unit tests/simulation tests/contract tests/packaging
+TESTS ?= tests/unit tests/model tests/simulation tests/contract tests/packaging
 # More arguments for pytest: make test ARGS='-k checkpoint -x'
 ARGS ?=
 # Inputs for each fuzzed parser.

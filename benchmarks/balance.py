@@ -65,11 +65,13 @@ def add_ticks(bench: Bench, pool: ProcessPoolExecutor, runs: int) -> str:
     table: list[Row] = []
     for count in ticks.COUNTS:
         has_idle = not bench.quick or count == min(ticks.COUNTS)
-        peer, *ours = tick_rows(pool, count, runs, seconds, has_idle=has_idle)
-        for row in ours:
+        rows = tick_rows(pool, count, runs, seconds, has_idle=has_idle)
+        peer = next(rows)
+        for row in rows:
+            table.append(row)
             for line in ticks.lines_of(row, peer):
                 bench.add(line)
-        table += [*ours, peer]
+        table.append(peer)
     return ticks.as_markdown(table)
 
 

@@ -117,7 +117,7 @@ def measure_load(bench: Bench, size: int) -> None:
                 beside = f"{what}, SDK {peer}"
                 is_left_out = bench.quick and (peer == "aio" or size != 200)
                 theirs = {} if is_left_out else place.ask(
-                    "count", peer, transport, min(stored, 30_000 if bench.quick else 200_000)
+                    "count", peer, transport, min(stored, 30_000 if bench.quick else 60_000)
                 )  # fmt: skip
                 add(bench, beside, "us CPU/event", ours["us"], theirs.get("us"),
                     TARGETS[size, transport])  # fmt: skip

@@ -8,7 +8,6 @@ the Kubernetes that was compiled. No image has the tag `latest`, which a cluster
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine import Engine
-from machine import require_packages
+from machine import answer, require_packages
 from programs import KUBERNETES, Programs
 from sources import CODENAME, build_secrets, mirror, sources_of_machine
 from steps import MB, Size, StopError, require_space, run, say, step
@@ -168,11 +167,9 @@ def _pack_cluster_images(engine: Engine, base: Base, folder: Path, programs: Pro
         engine, base, "what runs in a cluster", Size(10, 350), kube, folder, _of_node("kube")
     )
     build_image(engine, base, "what holds a pod open", Size(0, 0), pause, folder, _of_node("pause"))
-    wanted = subprocess.run(
-        [programs.kube / "kubeadm", "config", "images", "list", "--kubernetes-version",
-         f"v{KUBERNETES}"],
-        capture_output=True, text=True, check=True,
-    ).stdout.split()  # fmt: skip
+    command = [programs.kube / "kubeadm", "config", "images", "list", "--kubernetes-version",
+               f"v{KUBERNETES}"]  # fmt: skip
+    wanted = answer(command, cwd=folder).split()
     wanted += (programs.kind / "storage-images").read_text(encoding="utf-8").split()
     (name_of_pause,) = [name for name in wanted if "/pause:" in name]
     for name in wanted:

@@ -8,8 +8,6 @@ our own get what it would write, a network for each node's pods and a route to e
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +15,13 @@ from typing import Any
 
 from engine import Engine
 from images import AZURITE, HUB, TIDEGATE
+from machine import answer
 from steps import Size, run, step
 from store import HERE, Store
 
 LABEL = "io.x-k8s.kind.cluster"
 NETWORK = "kind"
-READY_SECONDS = 180
+TIMEOUT = "--timeout=180s"
 CNI_FILE = "/etc/cni/net.d/10-tidegate.conflist"
 
 
@@ -115,25 +114,24 @@ class Cluster:
         run(command, self._log("kubectl"), cwd=HERE)
 
     def _connect_nodes(self, tools: Tools, kubeconfig: Path) -> None:
-        told = subprocess.run(
-            [tools.kubectl, "--kubeconfig", kubeconfig, "get", "nodes", "--output", "json"],
-            capture_output=True, text=True, check=True, env=dict(os.environ),
-        ).stdout  # fmt: skip
+        given = "--for=jsonpath={.spec.podCIDR}"  # by a controller, a moment after a node is there
+        self._kubectl(tools, kubeconfig, "wait", given, "node", "--all", TIMEOUT)
+        command = [tools.kubectl, "--kubeconfig", kubeconfig, "get", "nodes", "--output", "json"]
+        told = answer(command, cwd=HERE)
         networks = pod_networks(json.loads(told))
         for node in networks:
             for command in node_commands(node, networks):
                 self.engine.do(f"{self.name}-network.log", "exec", node, "sh", "-ec", command)
 
     def _wait_until_ready(self, tools: Tools, kubeconfig: Path) -> None:
-        timeout = f"--timeout={READY_SECONDS}s"
-        self._kubectl(tools, kubeconfig, "wait", "--for=condition=Ready", "node", "--all", timeout)
+        self._kubectl(tools, kubeconfig, "wait", "--for=condition=Ready", "node", "--all", TIMEOUT)
         for namespace, deployment in (
             ("kube-system", "coredns"),
             ("local-path-storage", "local-path-provisioner"),
         ):
             self._kubectl(
                 tools, kubeconfig, "--namespace", namespace, "rollout", "status",
-                f"deployment/{deployment}", timeout,
+                f"deployment/{deployment}", TIMEOUT,
             )  # fmt: skip
 
 

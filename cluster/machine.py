@@ -9,9 +9,10 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from steps import Size, StopError, run, step
+from steps import Size, StopError, remedy_for, run, step
 
 CAP_SYS_RESOURCE = 24
 OLDEST_GO = (1, 24)
@@ -56,6 +57,20 @@ def require_go() -> str:
     if version is None or version < OLDEST_GO:
         raise StopError(f"{why}; {program} says '{said.strip()}', which is too old. {told}")
     return program
+
+
+def answer(
+    command: Sequence[str | Path], *, cwd: Path, env: Mapping[str, str] | None = None
+) -> str:
+    """What a program prints; stop with what it complained of if it fails."""
+    ran = subprocess.run(
+        command, cwd=cwd, env={**os.environ, **(env or {})}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    if ran.returncode:
+        name = Path(command[0]).name
+        raise StopError(f"`{name}` failed: {ran.stderr.strip()}\n{remedy_for(ran.stderr)}")
+    return ran.stdout
 
 
 def require_packages(packages: dict[str, str], size: Size, why: str, logs: Path) -> None:

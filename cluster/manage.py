@@ -3,7 +3,8 @@
 `up` makes a cluster with the project's images on it and says how to use it; `down` removes it, and
 with the last one the Docker engine that was started for it; `test` runs the cluster suite on the
 cluster that KUBECONFIG names, or on one of kind: if that was not there before, it is removed after.
-`programs` compiles what bare control planes are made of, where `up` had no need to.
+`programs` compiles what bare control planes are made of, where `up` had no need to. What else is
+said to `test` is for pytest: `manage.py test tests/cluster -k consumer`.
 Everything is kept for the next time in TIDEGATE_CACHE (~/.cache/tidegate).
 """
 
@@ -27,7 +28,6 @@ from steps import StopError, exit_code_of, one_at_a_time, say
 from store import ROOT, Store, the_store
 
 DEFAULT_NAME = "tidegate"
-SUITE = "tests/cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,6 @@ def _run_suite(store: Store, environment: dict[str, str], arguments: list[str]) 
         ROOT / ".venv" / "bin" / "python",
         "-m",
         "pytest",
-        SUITE,
         *arguments,
     ]
     return subprocess.run(
@@ -143,11 +142,13 @@ def _run_suite(store: Store, environment: dict[str, str], arguments: list[str]) 
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="cluster/manage.py", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="cluster/manage.py", description=__doc__, allow_abbrev=False
+    )
     parser.add_argument("command", choices=("up", "down", "test", "programs"))
     parser.add_argument("--name", default=DEFAULT_NAME, help="which cluster (%(default)s)")
     parser.add_argument("--nodes", type=int, default=2, help="how many nodes (%(default)s)")
-    known, rest = parser.parse_known_args()
+    known, for_pytest = parser.parse_known_args()
     status = 0
 
     def work() -> None:
@@ -160,7 +161,7 @@ def main() -> int:
         elif known.command == "programs":
             build_programs(store)
         else:
-            status = test(store, known.name, known.nodes, rest)
+            status = test(store, known.name, known.nodes, for_pytest)
 
     return exit_code_of(work) or status
 

@@ -9,19 +9,17 @@ stays in the store until all of it is there, so a compile that was broken off go
 from __future__ import annotations
 
 import io
-import os
 import shutil
-import subprocess
 import sys
 import tarfile
 import time
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import kind_files
-from machine import require_go
+from machine import answer, require_go
 from steps import Size, run
 from store import HERE, Store, contents, digest
 
@@ -36,6 +34,7 @@ PROVISIONER = "github.com/rancher/local-path-provisioner"
 KIND = "sigs.k8s.io/kind"
 HELM_REQUIREMENT = HERE / "helm.lock"
 BUILD = ("build", "-trimpath", "-buildvcs=false")
+PACKAGES_OF_KUBE = 2700  # that Go names while it compiles the whole for the first time
 VERSION_PACKAGES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 
 
@@ -158,15 +157,8 @@ def _go_environment(store: Store) -> Mapping[str, str]:
 
 def _module_folder(go: str, module: str, cwd: Path, environment: Mapping[str, str]) -> Path:
     """Where Go keeps the source of a module that it has downloaded."""
-    command: Sequence[str] = [go, "list", "-m", "-f", "{{.Dir}}", module]
-    told = subprocess.run(
-        command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
-    return Path(told.stdout.strip())
-
-
-PACKAGES_OF_KUBE = 2700  # that Go names while it compiles the whole for the first time
+    command = [go, "list", "-m", "-f", "{{.Dir}}", module]
+    return Path(answer(command, cwd=cwd, env=environment).strip())
 
 
 def _compiled_so_far(log: Path) -> Callable[[], str]:

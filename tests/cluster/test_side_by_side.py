@@ -34,8 +34,8 @@ def other(cluster: Kubectl) -> Iterator[Kubectl]:
     """A second cluster, of one node; it is gone when its test is over."""
     if "TIDEGATE_CLUSTERS" not in os.environ:
         pytest.skip("the cluster is somebody else's: a second one is made on a machine of ours")
-    manage("up", "--name", OTHER, "--nodes", "1")
     try:
+        manage("up", "--name", OTHER, "--nodes", "1")
         kubeconfig = Path(os.environ["TIDEGATE_CLUSTERS"]) / f"{OTHER}.kubeconfig"
         yield Kubectl(cluster.program, kubeconfig)
     finally:

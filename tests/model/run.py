@@ -1,4 +1,4 @@
-"""Explores the model in bounds of one's own: `python tests/model/run.py epochs=3 kills=1 late=1`."""
+"""Explores the model in other bounds: `python tests/model/run.py epochs=3 kills=1 late=1`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -22,7 +23,8 @@ def bounds_of(words: list[str]) -> Bounds:
     if unknown:
         raise ValueError(f"{sorted(unknown)}: write {sorted(own)} or {sorted(Budget._fields)}")
     budget = Budget(**{name: given[name] for name in Budget._fields if name in given})
-    return Bounds(budget, **{name: given[name] for name in own if name in given})
+    own_given: dict[str, Any] = {name: given[name] for name in own if name in given}
+    return Bounds(budget, **own_given)
 
 
 if __name__ == "__main__":

@@ -16,20 +16,19 @@ from model.weaker import WEAKER, Weaker
 # Leases end at any moment in all of these.
 WORLDS = {
     "three epochs": Bounds(epochs=3),
-    "two events": Bounds(events=2),
-    "a group that starts at the latest event": Bounds(is_latest=True),
+    "two events": Bounds(events=2, tenures=1),
+    "a group that starts at the latest event": Bounds(is_latest=True, tenures=1),
     "a kill, and a restart in place or without its lease": Bounds(Budget(kills=1)),
-    "a kill, a reply lost and a request late": Bounds(Budget(kills=1, lost=1, late=1), tenures=1),
-    "a reply lost": Bounds(Budget(lost=1)),
-    "a hand-over, a reply lost and a request late": Bounds(
-        Budget(hand_overs=1, lost=1, late=1), tenures=1
-    ),
-    "a clean stop and a request late": Bounds(Budget(stops=1, late=1), tenures=1),
-    "an owner that finds its time to be up, and a reply lost": Bounds(
-        Budget(lapses=1, lost=1), tenures=1
-    ),
+    "a kill and a request late": Bounds(Budget(kills=1, late=1), tenures=1),
+    "a reply lost and a request late": Bounds(Budget(lost=1, late=1), tenures=1),
+    "a hand-over and a request late": Bounds(Budget(hand_overs=1, late=1), tenures=1),
+    "a hand-over and a reply lost": Bounds(Budget(hand_overs=1, lost=1), tenures=1),
+    "a clean stop and a reply lost": Bounds(Budget(stops=1, lost=1), tenures=1),
+    "an owner that finds its time to be up": Bounds(Budget(lapses=1), tenures=1),
     "a lease broken, and a kill": Bounds(Budget(breaks=1, kills=1), tenures=1),
-    "an ownership deleted by hand": Bounds(Budget(deletions=1), tenures=1),
+    "an ownership deleted by hand, and a reply lost": Bounds(
+        Budget(deletions=1, lost=1), tenures=1
+    ),
 }
 
 

@@ -6,6 +6,8 @@
         group.wait_until_seen(100, 30)
 
 The handler of a test writes what it sees by `from seen import see`; a line each, flushed at once.
+`hub_name` names a hub that is there already, which several groups may read; `events` and `storage`
+are ways there of the members' own, such as through a proxy.
 Rules: processes are ended by their own id; everything they said stays in the folder.
 """
 
@@ -21,13 +23,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from azure.eventhub import EventData, EventHubProducerClient
 from azure.eventhub.amqp import AmqpAnnotatedMessage
 from azure.storage.blob import BlobServiceClient
 
 from support.wait import wait_until
-from tidegate_hub.testing import RunningHub
 
 _TIDEGATE = Path(sys.executable).with_name("tidegate")
 _SEEN = """
@@ -39,15 +41,24 @@ def see(*words):
 _FILE = """\
 apiVersion: tidegate.dev/v1alpha1
 kind: ConsumerGroup
-metadata: {{name: {hub}}}
+metadata: {{name: {name}}}
 spec:
   source:
     eventHubs: {{hub: {hub}, connectionString: {{env: EVENTS}}, start: earliest, {source}}}
-  ledger: {{container: {hub}, connectionString: {{env: STORAGE}}}}
+  ledger: {{container: {name}, connectionString: {{env: STORAGE}}}}
   handler: {{code: "handler.py:handle"}}
   delivery: {delivery}
 """
 _numbers = itertools.count(1)
+
+
+class HubPlace(Protocol):
+    """A hub server, wherever it runs."""
+
+    @property
+    def connection_string(self) -> str: ...
+
+    def add_hub(self, name: str, partitions: int = ...) -> None: ...
 
 
 class CommandGroup:
@@ -55,7 +66,7 @@ class CommandGroup:
 
     def __init__(
         self,
-        hub: RunningHub,
+        hub: HubPlace,
         azurite: str,
         folder: Path,
         handler: str,
@@ -63,19 +74,29 @@ class CommandGroup:
         partitions: int,
         delivery: str,
         source: str,
+        hub_name: str,
+        events: str,
+        storage: str,
     ) -> None:
         self.name = f"command-{os.getpid()}-{next(_numbers)}"
         self.folder = folder
         self.partitions = partitions
         self._connection_string = hub.connection_string
-        self._environment = os.environ | {"EVENTS": hub.connection_string, "STORAGE": azurite}
-        hub.add_hub(self.name, partitions)
+        self._environment = os.environ | {
+            "EVENTS": events or hub.connection_string,
+            "STORAGE": storage or azurite,
+        }
+        self.hub_name = hub_name or self.name
+        if not hub_name:
+            hub.add_hub(self.name, partitions)
         with BlobServiceClient.from_connection_string(azurite) as service:
             service.create_container(self.name)
         (folder / "seen.py").write_text(_SEEN, encoding="utf-8")
         (folder / "handler.py").write_text(handler, encoding="utf-8")
         self.file = folder / "group.yaml"
-        text = _FILE.format(hub=self.name, delivery=delivery, source=source)
+        text = _FILE.format(
+            name=self.name, hub=self.hub_name, delivery=delivery, source=source
+        )
         self.file.write_text(text, encoding="utf-8")
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -84,7 +105,7 @@ class CommandGroup:
     def send(self, partition: str, first: int, end: int) -> None:
         """Numbered events, `{"n": number}`."""
         client = EventHubProducerClient.from_connection_string(
-            self._connection_string, eventhub_name=self.name
+            self._connection_string, eventhub_name=self.hub_name
         )
         with client:
             for start in range(first, end, 500):
@@ -176,7 +197,7 @@ class CommandGroup:
 
 @contextlib.contextmanager
 def a_command_group(
-    hub: RunningHub,
+    hub: HubPlace,
     azurite: str,
     folder: Path,
     handler: str,
@@ -184,10 +205,22 @@ def a_command_group(
     partitions: int = 2,
     delivery: str = "{}",
     source: str = "transport: native",
+    hub_name: str = "",
+    events: str = "",
+    storage: str = "",
 ) -> Iterator[CommandGroup]:
     """A group without members yet."""
     group = CommandGroup(
-        hub, azurite, folder, handler, partitions=partitions, delivery=delivery, source=source
+        hub,
+        azurite,
+        folder,
+        handler,
+        partitions=partitions,
+        delivery=delivery,
+        source=source,
+        hub_name=hub_name,
+        events=events,
+        storage=storage,
     )
     try:
         yield group

@@ -58,6 +58,7 @@ class Group(MemberLogs):
             "events": hub.connection_string,
             "hub": self.hub_name,
             "group": "$default",
+            "transport": "native",
             "host": "localhost",
             "blobs": azurite,
             "container": self.container,

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from azure.storage.blob import ContainerClient
@@ -29,6 +29,7 @@ class Checkpoint:
 
     sequence: int
     epoch: int
+    at: float = field(default=0.0, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ class LedgerWatch:
                         self._free.append((time.time(), partition))
                 elif kind == "checkpoint" and "epoch" in metadata:
                     seen = self._checkpoints.setdefault(partition, [])
-                    found = Checkpoint(int(metadata["sequencenumber"]), int(metadata["epoch"]))
+                    found = Checkpoint(
+                        int(metadata["sequencenumber"]), int(metadata["epoch"]), time.time()
+                    )
                     if seen[-1:] != [found]:
                         seen.append(found)
 
@@ -88,6 +91,11 @@ class LedgerWatch:
         """The partitions whose lease was seen to have ended, or to be let go, since a moment."""
         with self._lock:
             return {partition for at, partition in self._free if at >= since}
+
+    def checkpoints(self) -> dict[str, list[Checkpoint]]:
+        """Every checkpoint that was seen, by partition and time."""
+        with self._lock:
+            return {partition: list(seen) for partition, seen in self._checkpoints.items()}
 
     def epochs(self) -> dict[str, int]:
         """The epoch of each checkpoint."""

@@ -31,7 +31,9 @@ from tidegate.ports import Ledger, Source, SourceEvent
 from tidegate.runtime import Runtime
 from tidegate.scratch import Scratch
 from tidegate.settings import MemberSettings
-from tidegate.sources.eventhubs_sdk import SdkSource, Start
+from tidegate.sources.eventhubs import NativeSource
+from tidegate.sources.eventhubs_sdk import SdkSource
+from tidegate.sources.start import Start
 
 
 class Log:
@@ -45,9 +47,10 @@ class Log:
 
 
 def source_of(config: dict[str, Any]) -> Source:
-    """The hub of a configuration."""
+    """The hub of a configuration, by its `transport`: `native`, or the official SDK's (`sdk`)."""
+    kind = SdkSource if config["transport"] == "sdk" else NativeSource
     start = Start(config.get("start", "earliest"))
-    return SdkSource(config["events"], config["hub"], config["group"], start)
+    return kind(config["events"], config["hub"], config["group"], start)
 
 
 async def run(config: dict[str, Any]) -> None:

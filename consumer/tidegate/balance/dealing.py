@@ -7,6 +7,8 @@ Rules:
   a hand-over is under way.
 - For members that are absent we set aside first what is in good hands meanwhile: partitions of
   living owners. Orphans go to those who are present.
+- First it is settled how many each gets; which ones, in the order of the takers, present or not. So
+  when somebody who was expected arrives, nobody else's part of what has an owner changes.
 - A new partition goes to the first taker with room, present or not. So members that start at the
   same moment, each seeing itself alone, do not reach for the same partitions.
 """
@@ -14,7 +16,7 @@ Rules:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tidegate.balance.group import Group
 from tidegate.balance.shares import Shares, shares_of
@@ -60,18 +62,18 @@ def _deal_out(group: Group, result: Assignment, room: dict[MemberName, int]) -> 
     present = list(group.stayers)
     absent = [name for name in group.takers if name not in group.weights]
     _fill(orphans, [*present, *absent], result, room)
-    _fill(surplus, [*absent, *present], result, room)
-    _fill(left_behind, [*absent, *present], result, room)
+    _fill([*surplus, *left_behind], [*absent, *present], result, room)
     _fill(new, group.takers, result, room)
 
 
 def _fill(
-    ids: Iterable[PartitionId],
+    ids: Sequence[PartitionId],
     order: Iterable[MemberName],
     result: Assignment,
     room: dict[MemberName, int],
 ) -> None:
+    """Room is filled in an order; which partition goes where is in the order of the takers."""
     free = [name for name in order for _ in range(room[name])]
-    for id, name in zip(ids, free, strict=False):
+    for id, name in zip(ids, sorted(free[: len(ids)]), strict=False):
         result[id] = name
         room[name] -= 1

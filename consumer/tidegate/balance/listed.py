@@ -103,7 +103,7 @@ def is_foreign_owned(listing: Listing, partition: PartitionId, alive_s: float) -
 def new_partitions(listing: Listing, partitions: Iterable[PartitionId]) -> frozenset[PartitionId]:
     """Those that nobody has owned since the group started."""
     rows = listing.ownerships
-    tenures = (row.modified_at for row in rows.values() if _owner(row) is not None)
+    tenures = (row.modified_at for row in rows.values() if _is_of_a_life(row, listing))
     started_at = min(tenures, default=float("inf"))
     return frozenset(id for id in partitions if _is_new(rows.get(id), started_at))
 
@@ -115,6 +115,19 @@ def _is_new(row: Ownership | None, started_at: float) -> bool:
         return False
     is_given_up = row.lease is LeaseState.AVAILABLE and row.modified_at < started_at
     return row.epoch <= 0 or is_given_up
+
+
+def _is_of_a_life(row: Ownership, listing: Listing) -> bool:
+    """Whether who now lives wrote it. One that is just being claimed still names its last owner."""
+    owner = row.owner
+    presence = listing.members.get(owner.name) if owner is not None else None
+    return (
+        row.lease.is_held
+        and owner is not None
+        and presence is not None
+        and presence.is_alive
+        and presence.incarnation == owner.incarnation
+    )
 
 
 def _owner(row: Ownership) -> MemberName | None:

@@ -21,7 +21,6 @@ from typing import Any
 from tidegate.commands import wiring
 from tidegate.commands.codes import Code
 from tidegate.dead_letters.blobs import BlobLetters, Listed
-from tidegate.dead_letters.hub import HubLetters
 from tidegate.dead_letters.replayed import ReplayedEvent
 from tidegate.delivery.letters import DeadLetter, encode_letter, said
 from tidegate.delivery.state import State, StateError
@@ -135,6 +134,9 @@ async def _replay(
 
 async def _way(setup: wiring.Setup, stack: AsyncExitStack, *, to_hub: bool) -> Any:
     if to_hub:
+        # Imported here: only who sends pays the time that the SDK's import takes.
+        from tidegate.dead_letters.hub import HubLetters  # noqa: PLC0415
+
         hub = HubLetters(setup.address, setup.hub, says_why=False)
         stack.push_async_callback(hub.close)
         return hub.put

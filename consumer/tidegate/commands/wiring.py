@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tidegate.dead_letters.blobs import BlobLetters
-from tidegate.dead_letters.hub import HubLetters
 from tidegate.delivery.policy import OnFailure
 from tidegate.group_file.reading import read_group
 from tidegate.group_file.secrets import Vault
@@ -27,7 +26,6 @@ from tidegate.ledger.layout import GroupNames
 from tidegate.settings import MemberSettings, SettingsError
 from tidegate.sources.choose import ChosenSource, EndingSource
 from tidegate.sources.eventhubs import NativeSettings, NativeSource, Start, Transport
-from tidegate.sources.eventhubs_sdk import SdkSource
 
 _ENDPOINT = re.compile(r"(?:^|;)\s*Endpoint=\s*([^;]+)", re.IGNORECASE)
 _READER_BYTES = 4 << 20
@@ -140,6 +138,9 @@ async def open_source(
     address, hub, consumer_group = setup.address, spec.hub, spec.consumer_group
 
     def by_sdk() -> EndingSource:
+        # Imported here, as below: a member starts faster without the SDK, which few need.
+        from tidegate.sources.eventhubs_sdk import SdkSource  # noqa: PLC0415
+
         return SdkSource(address, hub, consumer_group, start)
 
     if spec.transport is TransportKind.SDK:
@@ -187,5 +188,7 @@ def dead_letters(setup: Setup) -> DeadLetters | None:
     to_hub = delivery.dead_letters.event_hub
     if to_hub is None:
         return blob_letters(setup)
+    from tidegate.dead_letters.hub import HubLetters  # noqa: PLC0415
+
     sockets = setup.group.spec.source.event_hubs.web_sockets
     return HubLetters(setup.letters_address, to_hub.hub, says_why=True, web_sockets=sockets)

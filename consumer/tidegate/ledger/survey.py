@@ -1,79 +1,147 @@
-"""What a listing of a ledger tells people: a row a partition, and what is wrong with what to do.
+"""What a listing of a ledger tells people: a row a partition, a row a member; and as a document.
 
-Pure: a listing, and what the source says of its partitions where that is known.
+Pure: a listing, and what the source says of its partitions where that is known. What is wrong is
+said by findings.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from tidegate.model import Checkpoint, Listing, Ownership, PartitionId
+from tidegate.ledger.findings import Finding, Range, Ranges, natural
+from tidegate.model import Checkpoint, Listing, MemberName, PartitionId
 
+PARTITIONS = ("PARTITION", "OWNER", "LEASE", "EPOCH", "OWNED FOR", "SEQUENCE", "LAG")
+MEMBERS = ("MEMBER", "ALIVE", "PARTITIONS", "WEIGHT")
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The events that the source still has of a partition: from `first` to before `next`."""
-
-    first: int
-    next: int
+Document = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One partition, in words ready to print; empty where there is nothing to say."""
-
-    partition: str
-    owner: str
-    lease: str
-    epoch: str
-    since: str
-    sequence: str
-    lag: str
+def known_partitions(listing: Listing, ranges: Ranges) -> list[PartitionId]:
+    """All that the ledger or the source knows, in the order of their numbers."""
+    flawed = {flaw.partition for flaw in listing.flaws if flaw.partition is not None}
+    return sorted({*listing.ownerships, *listing.checkpoints, *ranges, *flawed}, key=natural)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that is wrong: where, what, and what to do about it."""
-
-    kind: str
-    where: str
-    what: str
-    remedy: str
+def lag_of(checkpoint: Checkpoint | None, span: Range | None) -> int | None:
+    """The events that are left to handle; None where that is not known."""
+    if span is None or checkpoint is None:
+        return None
+    done = max(checkpoint.position.sequence + 1, span.first)
+    return max(span.next - done, 0)
 
 
-COLUMNS = ("PARTITION", "OWNER", "LEASE", "EPOCH", "OWNED FOR", "SEQUENCE", "LAG")
+def owned_by(listing: Listing) -> Mapping[MemberName, int]:
+    """How many partitions each living owner has."""
+    counts: dict[MemberName, int] = {}
+    for row in listing.ownerships.values():
+        if row.owner is not None and row.lease.is_held:
+            counts[row.owner.name] = counts.get(row.owner.name, 0) + 1
+    return counts
 
 
-def rows(listing: Listing, ranges: Mapping[PartitionId, Range]) -> list[Row]:
-    """A row for each partition that the ledger or the source knows."""
-    known = {*listing.ownerships, *listing.checkpoints, *ranges}
-    return [_row(listing, ranges, partition) for partition in sorted(known, key=_natural)]
+def as_document(group: str, listing: Listing, ranges: Ranges, found: Iterable[Finding]) -> Document:
+    """Everything, for programs; times in seconds, what is not known is null."""
+    counts = owned_by(listing)
+    return {
+        "group": group,
+        "members": [
+            {
+                "name": name,
+                "alive": member.is_alive,
+                "incarnation": member.incarnation,
+                "partitions": counts.get(name, 0),
+                "weight": member.weight,
+                "leaving": member.is_leaving,
+            }
+            for name, member in sorted(listing.members.items())
+        ],
+        "partitions": [
+            _partition(partition, listing, ranges.get(partition))
+            for partition in known_partitions(listing, ranges)
+        ],
+        "findings": [
+            {"kind": f.kind, "where": f.where, "what": f.what, "remedy": f.remedy} for f in found
+        ],
+    }
 
 
-def _row(listing: Listing, ranges: Mapping[PartitionId, Range], partition: PartitionId) -> Row:
-    owned, checkpoint = listing.ownerships.get(partition), listing.checkpoints.get(partition)
-    span = ranges.get(partition)
-    return Row(
+def _partition(partition: PartitionId, listing: Listing, span: Range | None) -> Document:
+    row, checkpoint = listing.ownerships.get(partition), listing.checkpoints.get(partition)
+    owner = row.owner if row is not None else None
+    return {
+        "partition": partition,
+        "owner": owner.name if owner is not None else None,
+        "incarnation": owner.incarnation if owner is not None else None,
+        "foreign": row.is_foreign if row is not None else False,
+        "lease": str(row.lease) if row is not None else None,
+        "epoch": row.epoch if row is not None else None,
+        "ownedForSeconds": round(listing.server_time - row.modified_at) if row else None,
+        "sequenceNumber": checkpoint.position.sequence if checkpoint is not None else None,
+        "offset": checkpoint.position.offset if checkpoint is not None else None,
+        "checkpointEpoch": checkpoint.epoch if checkpoint is not None else None,
+        "firstSequenceNumber": span.first if span is not None else None,
+        "nextSequenceNumber": span.next if span is not None else None,
+        "lag": lag_of(checkpoint, span),
+    }
+
+
+# --- for people
+
+
+def tables(listing: Listing, ranges: Ranges) -> str:
+    """The partitions, and beneath them the members."""
+    parts = [_table(PARTITIONS, _partition_rows(listing, ranges))]
+    members = _member_rows(listing)
+    if members:
+        parts.append(_table(MEMBERS, members))
+    return "\n\n".join(parts)
+
+
+def told(found: Sequence[Finding]) -> str:
+    """What is wrong, as `check` says it."""
+    if not found:
+        return "nothing is wrong"
+    lines = [f"{len(found)} {'finding' if len(found) == 1 else 'findings'}:"]
+    for finding in found:
+        lines.append(f"  {finding.kind}: {finding.where}: {finding.what}")
+        lines.append(f"    -> {finding.remedy}")
+    return "\n".join(lines)
+
+
+def _partition_rows(listing: Listing, ranges: Ranges) -> list[tuple[str, ...]]:
+    return [
+        _partition_row(partition, listing, ranges.get(partition))
+        for partition in known_partitions(listing, ranges)
+    ]
+
+
+def _partition_row(partition: PartitionId, listing: Listing, span: Range | None) -> tuple[str, ...]:
+    row, checkpoint = listing.ownerships.get(partition), listing.checkpoints.get(partition)
+    owner = row.owner if row is not None else None
+    lag = lag_of(checkpoint, span)
+    is_owned = row is not None and row.lease.is_held
+    return (
         partition,
-        str(owned.owner) if owned is not None and owned.owner is not None else "-",
-        str(owned.lease) if owned is not None else "-",
-        str(owned.epoch) if owned is not None else "-",
-        _age(listing.server_time - owned.modified_at) if owned is not None else "-",
+        (owner.name + (" (foreign)" if row is not None and row.is_foreign else ""))
+        if owner is not None
+        else "-",
+        str(row.lease) if row is not None else "-",
+        str(row.epoch) if row is not None else "-",
+        _age(listing.server_time - row.modified_at) if row is not None and is_owned else "-",
         str(checkpoint.position.sequence) if checkpoint is not None else "-",
-        _lag(checkpoint, span),
+        "unknown" if lag is None else str(lag),
     )
 
 
-def _lag(checkpoint: Checkpoint | None, span: Range | None) -> str:
-    if span is None or checkpoint is None:
-        return "unknown"
-    done = max(checkpoint.position.sequence + 1, span.first)
-    return str(max(span.next - done, 0))
-
-
-def _natural(partition: PartitionId) -> tuple[int, str]:
-    return (int(partition), "") if partition.isdigit() else (1 << 62, partition)
+def _member_rows(listing: Listing) -> list[tuple[str, ...]]:
+    counts = owned_by(listing)
+    rows: list[tuple[str, ...]] = []
+    for name, member in sorted(listing.members.items()):
+        alive = "leaving" if member.is_alive and member.is_leaving else str(member.is_alive).lower()
+        rows.append((name, alive, str(counts.get(name, 0)), f"{member.weight:g}"))
+    return rows
 
 
 def _age(seconds: float) -> str:
@@ -84,119 +152,10 @@ def _age(seconds: float) -> str:
     return f"{seconds / 86_400:.0f}d"
 
 
-def findings(listing: Listing, ranges: Mapping[PartitionId, Range]) -> list[Finding]:
-    """All that is wrong, the unreadable first."""
-    found = [
-        Finding("unreadable", flaw.blob, flaw.problem, "Restore the blob or delete it.")
-        for flaw in listing.flaws
-    ]
-    for partition, row in sorted(listing.ownerships.items()):
-        found += _of_ownership(partition, row, listing)
-    for partition, checkpoint in sorted(listing.checkpoints.items()):
-        found += _of_checkpoint(partition, checkpoint, listing, ranges.get(partition))
-    for name, member in sorted(listing.members.items()):
-        if not member.is_alive:
-            found.append(
-                Finding(
-                    "dead-member",
-                    f"member/{name}",
-                    "its process has ended without leaving",
-                    "Nothing: what it owned is taken over by itself.",
-                )
-            )
-    return found
-
-
-def _of_ownership(partition: PartitionId, row: Ownership, listing: Listing) -> list[Finding]:
-    where = f"ownership/{partition}"
-    if row.is_foreign:
-        return [
-            Finding(
-                "foreign",
-                where,
-                f"{row.owner} is another kind of processor's",
-                "Stop that processor; members take over 180 s after its last sign of life, or at "
-                "once with takes_from_foreign.",
-            )
-        ]
-    if row.owner is not None and not row.lease.is_held:
-        alive = {name for name, member in listing.members.items() if member.is_alive}
-        if row.owner.name in alive:
-            return []
-        return [
-            Finding(
-                "unheld",
-                where,
-                f"{row.owner} is named as owner, and nobody holds the lease",
-                "Start a member: it claims the partition at its next look.",
-            )
-        ]
-    if row.lease.is_held and row.owner is None:
-        return [
-            Finding(
-                "nameless",
-                where,
-                "it is leased by somebody who has not said who",
-                "Wait for a lease period. If it stays so, break the lease: "
-                "az storage blob lease break.",
-            )
-        ]
-    return []
-
-
-def _of_checkpoint(
-    partition: PartitionId, checkpoint: Checkpoint, listing: Listing, span: Range | None
-) -> list[Finding]:
-    where = f"checkpoint/{partition}"
-    found = []
-    if checkpoint.is_state_behind:
-        found.append(
-            Finding(
-                "state-behind",
-                where,
-                f"its state was written at {checkpoint.state_position}, its position is "
-                f"{checkpoint.position}: somebody else has moved it",
-                "Rewind to the state's position to keep the totals exact, or clear the state by a "
-                "rewind to the position.",
-            )
-        )
-    sequence = checkpoint.position.sequence
-    if span is not None and sequence + 1 < span.first:
-        found.append(
-            Finding(
-                "behind-retention",
-                where,
-                f"events {sequence + 1} to {span.first - 1} are gone: retention has passed",
-                "Reading goes on at the oldest event that is left. Scale out, or keep events for "
-                "longer.",
-            )
-        )
-    if span is not None and sequence >= span.next:
-        found.append(
-            Finding(
-                "ahead",
-                where,
-                f"its sequence number {sequence} is beyond the last event {span.next - 1}",
-                "Is it the right hub? If the hub was made anew, rewind to the beginning.",
-            )
-        )
-    if partition not in listing.ownerships:
-        found.append(
-            Finding(
-                "unowned",
-                where,
-                "there is a checkpoint and nobody has ever owned the partition",
-                "Nothing: a member takes it up where the checkpoint is.",
-            )
-        )
-    return found
-
-
-def table(lines: list[Row]) -> str:
-    """The rows with their heads, aligned."""
-    cells = [COLUMNS, *((r.partition, r.owner, r.lease, r.epoch, r.since, r.sequence, r.lag)
-                        for r in lines)]  # fmt: skip
-    widths = [max(len(row[at]) for row in cells) for at in range(len(COLUMNS))]
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """The rows under their heads, aligned."""
+    cells = [heads, *rows]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(heads))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in cells

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from tidegate.model import PartitionEnd, PartitionId, Position, Rewind
 from tidegate.ports import NotUnderstoodError, SourceError
+from tidegate.settings import SettingsError
 from tidegate.sources.native.connector import Connector
 from tidegate.sources.native.credit import Room
 from tidegate.sources.native.endpoint import Transport, endpoint_of
@@ -56,6 +57,10 @@ class NativeSource:
     ) -> None:
         endpoint = endpoint_of(address, transport)
         self._hub = hub or endpoint.hub
+        if not self._hub:
+            raise SettingsError(
+                "hub: name the event hub, here or as EntityPath of the connection string"
+            )
         self._group = group
         self._start = (start or Start()).checked()
         self._settings = (settings or NativeSettings()).checked()

@@ -29,7 +29,8 @@ def test_members_go_on_after_every_fault_of_the_hub_with_the_partitions_that_the
     new_group: NewGroup, hub_server: RunningHub
 ) -> None:
     group = new_group(8)
-    group.start("a", "b")
+    group.start("a", transport="native")
+    group.start("b", transport="sdk")
     group.wait_until_read_by({"a", "b"}, 40)
     for faults in FAULTS:
         for fault in faults:

@@ -139,6 +139,11 @@ def rewind_keeps_state() -> Patches:
     return [(Reading, "_carry_out", carry_out)]
 
 
+def goes_on_behind() -> Patches:
+    """A state that belongs to another position than the one that stands there is taken over."""
+    return [(Checkpoint, "is_state_behind", False)]
+
+
 def gives_undrained() -> Patches:
     def drain(self: Reading) -> Any:
         yield from ()

@@ -197,6 +197,7 @@ def test_a_partition_given_up_while_the_group_runs_is_an_orphan() -> None:
     seen = listing(
         ownership("0", None, LeaseState.AVAILABLE, modified_at=NOW - 5),
         ownership("1", "a", modified_at=NOW - 100),
+        presence("a"),
     )
     assert [p.is_new for p in snapshot_of(seen, ["0", "1"]).partitions] == [False, False]
 
@@ -207,6 +208,9 @@ def test_a_partition_that_was_given_up_before_the_group_started_again_is_new() -
         ownership("1", "old", LeaseState.EXPIRED, modified_at=NOW - 500),
         ownership("2", "old", LeaseState.BROKEN, modified_at=NOW - 500),
         ownership("3", "a", modified_at=NOW - 100),
+        # It is being claimed, and still names the last owner.
+        ownership("4", "old", modified_at=NOW - 900),
+        presence("a"),
     )
     made = snapshot_of(seen, ["0", "1", "2", "3"])
     assert [partition.is_new for partition in made.partitions] == [True, False, False, False]

@@ -149,3 +149,29 @@ def test_each_partition_moves_once_when_all_are_marked_before_the_first_new_one_
     rollout.step(new, [], new)
     assert_over(rollout, new, 32)
     assert rollout.moved == {str(number): 1 for number in range(32)}
+
+
+ROLLOUTS = 1000
+
+
+@pytest.mark.slow
+def test_each_partition_moves_once_in_a_thousand_random_rollouts() -> None:
+    """Of any size and surge, the old marked before the new are there or as they come."""
+    for seed in range(ROLLOUTS):
+        dice = Random(seed)
+        size, partitions = dice.randint(1, 6), dice.randint(1, 20)
+        rollout, old, new = begin(size, partitions, seed)
+        done = 0
+        while done < size:
+            before, done = done, min(size, done + dice.randint(1, size))
+            going, expected = old[before:done], [*old[done:], *new[:done]]
+            if dice.random() < 0.5:
+                rollout.step([*old[before:], *new[:before]], going, expected)
+            come = dice.sample(range(before, done), done - before)
+            for count in range(1, len(come) + 1):
+                here = [new[number] for number in come[:count]]
+                rollout.step([*old[before:], *new[:before], *here], going, expected)
+            rollout.step([*old[done:], *new[:done]], [], expected)
+        assert_over(rollout, new, partitions)
+        assert rollout.moved == {str(number): 1 for number in range(partitions)}, seed
+    print(f"\n{ROLLOUTS} random rollouts")

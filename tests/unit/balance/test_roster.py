@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tidegate.balance import MemberFacts, PartitionFacts, Snapshot, plan
 from unit.balance.groups import (
     carried_out,
@@ -42,6 +44,18 @@ def test_what_an_expected_member_is_to_get_stays_with_its_owner_until_it_is_ther
     five = with_members(group, members(names(5)), names(8))
     assert len(plan(five).moves) == 4
     assert {move.target for move in plan(five).moves} == {"m04"}
+
+
+@pytest.mark.parametrize("here", [["a"], ["b"], ["c"], ["a", "b"], ["b", "c"], ["a", "c"]])
+def test_what_a_member_is_to_get_does_not_depend_on_who_of_the_others_is_there_yet(
+    here: list[str],
+) -> None:
+    old = names(3, "old")
+    new = ["a", "b", "c"]
+    goal = plan(Snapshot(members([*old, *new], leaving=old), owned(old * 3), tuple(new)))
+    made = plan(Snapshot(members([*old, *here], leaving=old), owned(old * 3), tuple(new)))
+    for name in here:
+        assert made.owned_by(name) == goal.owned_by(name)
 
 
 def test_for_an_absent_member_is_kept_first_what_has_an_owner_meanwhile() -> None:

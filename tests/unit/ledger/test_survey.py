@@ -1,110 +1,93 @@
-"""What `tidegate ledger check` finds: each wrong thing has a name, a place and a remedy."""
+"""What `tidegate ledger` prints of a listing, for people and as a document."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from types import MappingProxyType
 
-from tidegate.ledger.survey import Range, findings, rows, table
-from tidegate.model import (
-    Checkpoint,
-    Flaw,
-    LeaseState,
-    Listing,
-    Owner,
-    Ownership,
-    Position,
-    Presence,
-)
+from tidegate.ledger.findings import Finding, Range
+from tidegate.ledger.survey import as_document, lag_of, tables, told
+from tidegate.model import Checkpoint, LeaseState, Listing, Owner, Ownership, Position, Presence
 
 NOW = 1_000_000.0
-
 OWNED = Ownership("0", "e", LeaseState.LEASED, Owner("a", "1"), 7, "n", NOW - 90)
 DONE = Checkpoint("0", "e", Position("4096", 41), 7, "n")
 ALIVE = Presence("a", "e", LeaseState.LEASED, "1")
-WELL = Listing(
-    MappingProxyType({"0": OWNED}),
-    MappingProxyType({"0": DONE}),
-    MappingProxyType({"a": ALIVE}),
-    None,
-    NOW,
-)
+WELL = Listing({"0": OWNED}, {"0": DONE}, {"a": ALIVE}, None, NOW)
 RANGES = {"0": Range(0, 50)}
 
 
-def with_ownership(**changes: object) -> Listing:
-    return replace(WELL, ownerships={"0": replace(OWNED, **changes)})  # type: ignore[arg-type]
+def test_a_partition_has_one_line_with_owner_epoch_age_position_and_lag() -> None:
+    lines = tables(WELL, RANGES).splitlines()
+    heads = ["PARTITION", "OWNER", "LEASE", "EPOCH", "OWNED", "FOR", "SEQUENCE", "LAG"]
+    assert lines[0].split() == heads
+    assert lines[1].split() == ["0", "a", "leased", "7", "90s", "41", "8"]
+    assert lines[3].split() == ["MEMBER", "ALIVE", "PARTITIONS", "WEIGHT"]
+    assert lines[4].split() == ["a", "true", "1", "1"]
 
 
-def with_checkpoint(**changes: object) -> Listing:
-    return replace(WELL, checkpoints={"0": replace(DONE, **changes)})  # type: ignore[arg-type]
+def test_partitions_come_in_the_order_of_their_numbers_and_those_of_the_hub_are_among_them() -> (
+    None
+):
+    listing = replace(WELL, ownerships=dict.fromkeys(("10", "2", "0"), OWNED))
+    lines = tables(listing, {"0": Range(0, 50), "11": Range(0, 0)}).splitlines()[1:5]
+    assert [line.split()[0] for line in lines] == ["0", "2", "10", "11"]
+    assert lines[3].split() == ["11", "-", "-", "-", "-", "-", "unknown"]
 
 
-def kinds(listing: Listing, ranges: dict[str, Range] = RANGES) -> list[str]:
-    found = findings(listing, ranges)
-    assert all(finding.where and finding.what and finding.remedy for finding in found)
-    return [finding.kind for finding in found]
+def test_what_nobody_holds_has_no_age_because_it_is_owned_by_nobody() -> None:
+    listing = replace(WELL, ownerships={"0": replace(OWNED, lease=LeaseState.EXPIRED)})
+    assert tables(listing, RANGES).splitlines()[1].split() == [
+        *("0", "a", "expired", "7", "-", "41", "8"),
+    ]
 
 
-def test_a_ledger_in_order_has_no_findings() -> None:
-    assert kinds(WELL) == []
+def test_lag_counts_what_is_left_and_not_what_retention_has_passed() -> None:
+    assert lag_of(DONE, Range(0, 50)) == 8
+    assert lag_of(DONE, Range(45, 50)) == 5
+    assert lag_of(DONE, None) is None
+    assert lag_of(None, Range(0, 50)) is None
+    assert lag_of(replace(DONE, position=Position("-1", -1)), Range(0, 50)) == 50
 
 
-def test_an_ownership_that_nobody_holds_is_found() -> None:
-    gone = replace(with_ownership(lease=LeaseState.EXPIRED), members={})
-    assert kinds(gone) == ["unheld"]
+def test_the_document_says_all_and_what_is_not_known_is_null() -> None:
+    found = [Finding("unheld", "ownership/0", "what", "remedy")]
+    document = json.loads(json.dumps(as_document("ns/hub/g", WELL, {}, found)))
+    assert document["group"] == "ns/hub/g"
+    assert document["members"] == [
+        {
+            "name": "a",
+            "alive": True,
+            "incarnation": "1",
+            "partitions": 1,
+            "weight": 1.0,
+            "leaving": False,
+        }
+    ]
+    assert document["partitions"] == [
+        {
+            "partition": "0",
+            "owner": "a",
+            "incarnation": "1",
+            "foreign": False,
+            "lease": "leased",
+            "epoch": 7,
+            "ownedForSeconds": 90,
+            "sequenceNumber": 41,
+            "offset": "4096",
+            "checkpointEpoch": 7,
+            "firstSequenceNumber": None,
+            "nextSequenceNumber": None,
+            "lag": None,
+        }
+    ]
+    assert document["findings"] == [
+        {"kind": "unheld", "where": "ownership/0", "what": "what", "remedy": "remedy"}
+    ]
 
 
-def test_an_unleased_partition_of_a_living_member_is_on_its_way_and_not_wrong() -> None:
-    assert kinds(with_ownership(lease=LeaseState.EXPIRED)) == []
-
-
-def test_a_foreign_format_is_found() -> None:
-    foreign = with_ownership(is_foreign=True, lease=LeaseState.AVAILABLE, epoch=0)
-    assert kinds(foreign) == ["foreign"]
-
-
-def test_a_lease_without_a_name_is_found() -> None:
-    assert kinds(with_ownership(owner=None)) == ["nameless"]
-
-
-def test_a_checkpoint_behind_retention_is_found_with_what_is_lost() -> None:
-    found = findings(WELL, {"0": Range(100, 150)})
-    assert [finding.kind for finding in found] == ["behind-retention"]
-    assert "42 to 99" in found[0].what
-
-
-def test_a_checkpoint_beyond_the_last_event_is_found() -> None:
-    assert kinds(WELL, {"0": Range(0, 10)}) == ["ahead"]
-
-
-def test_a_state_behind_its_position_is_found_with_both_remedies() -> None:
-    behind = with_checkpoint(state=b"{}", state_position=Position("1", 5))
-    found = findings(behind, RANGES)
-    assert [finding.kind for finding in found] == ["state-behind"]
-    assert "Rewind" in found[0].remedy
-    assert "clear" in found[0].remedy
-
-
-def test_an_unreadable_blob_comes_first_in_its_own_words() -> None:
-    flawed = replace(WELL, flaws=(Flaw("checkpoint/3", "its offset is missing", "3"),))
-    assert findings(flawed, RANGES)[0].what == "its offset is missing"
-
-
-def test_a_dead_member_is_found_and_needs_nothing() -> None:
-    dead = replace(ALIVE, name="b", lease=LeaseState.EXPIRED)
-    listing = replace(WELL, members={"a": ALIVE, "b": dead})
-    assert kinds(listing) == ["dead-member"]
-
-
-def test_rows_come_in_the_order_of_partition_numbers_with_lag_where_it_is_known() -> None:
-    listing = replace(
-        WELL, ownerships={name: replace(OWNED, partition=name) for name in ("10", "2", "0")}
+def test_each_finding_is_told_with_its_remedy() -> None:
+    assert told([]) == "nothing is wrong"
+    assert told([Finding("unheld", "ownership/0", "nobody holds it", "Look again.")]) == (
+        "1 finding:\n  unheld: ownership/0: nobody holds it\n    -> Look again."
     )
-    lines = rows(listing, RANGES)
-    assert [line.partition for line in lines] == ["0", "2", "10"]
-    assert [line.lag for line in lines] == ["8", "unknown", "unknown"]
-    assert lines[0].since == "90s"
-    assert table(lines).splitlines()[0].split() == [
-        "PARTITION", "OWNER", "LEASE", "EPOCH", "OWNED", "FOR", "SEQUENCE", "LAG",
-    ]  # fmt: skip

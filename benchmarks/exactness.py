@@ -1,0 +1,167 @@
+"""Exactness: members of `tidegate run` killed at random while millions of numbered events flow.
+
+Two groups read one hub. One counts in windows, on its state, and writes their totals to blobs: they
+must equal what the events' numbers say. The other keeps no state and tells its duplicates: at most
+its budget for each partition that a kill takes away, and none in a rolling restart.
+
+Rules: every process is its own: hub, Azurite, sender and members share this machine's cores. What
+is killed and when follows from the seed, which is printed; SEED=… repeats a run. The official SDK
+keeps no state, so it has no such totals, and how often it repeats is up to its user.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import Bench, make_line
+from hub_server import server
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from support.azurite import running_azurite
+from support.exact_groups import PLAIN, ExactGroups, exact_groups
+from support.killed_group import kills
+from support.ledger_watch import LedgerWatch, ledger_watch
+
+HUB = "exact"
+BUDGET = 4_000
+CATCH_UP_S = 300.0
+SETTLE_S = 60.0
+NO_PEER = "no peer: the SDK's processor keeps no state, and what it repeats is up to its user"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much there is to do."""
+
+    partitions: int
+    members: int
+    events: int  # of each partition, while members are killed
+    seconds: float
+    gap_s: tuple[float, float]
+    restart_events: int  # of each partition, during the rolling restart
+    restart_s: float
+
+
+FULL = Size(16, 4, 312_500, 300.0, (3.0, 9.0), 30_000, 40.0)
+QUICK = Size(8, 2, 20_000, 10.0, (1.5, 3.5), 8_000, 8.0)
+
+
+class ServedHub:
+    """The hub that all of this is about, in a process of its own."""
+
+    def __init__(self, port: int) -> None:
+        self.connection_string = (
+            f"Endpoint=sb://localhost:{port};SharedAccessKeyName=k;SharedAccessKey=s;"
+            "UseDevelopmentEmulator=true"
+        )
+
+    def add_hub(self, name: str, partitions: int = 0) -> None:
+        raise NotImplementedError("the hub is made when its process starts")
+
+
+@contextmanager
+def place(size: Size) -> Iterator[tuple[ExactGroups, tuple[LedgerWatch, ...]]]:
+    """Hub, Azurite and both groups, without members yet; their ledgers are watched."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-exactness-")))
+        azurite = stack.enter_context(running_azurite(folder))
+        declared = f"{HUB}:{size.partitions}:{PLAIN}"
+        stored = ("--data", str(folder / "events"), "--fsync", "never")
+        hub = stack.enter_context(server("--hub", declared, *stored))
+        groups = stack.enter_context(
+            exact_groups(
+                ServedHub(hub.port),
+                azurite,
+                folder,
+                HUB,
+                partitions=size.partitions,
+                members=size.members,
+                budget=BUDGET,
+            )
+        )
+        ledgers = tuple(
+            stack.enter_context(ledger_watch(azurite, members.group.name))
+            for members in groups.both
+        )
+        yield groups, ledgers
+
+
+def kill_them(bench: Bench, groups: ExactGroups, size: Size, seed: int) -> None:
+    """Events flow, members are killed and come back; then all is handled."""
+    with groups.sending(0, size.events, size.seconds):
+        groups.wait_until_each_reads(SETTLE_S)
+        begun = time.monotonic()
+        groups.strike(
+            kills(
+                seed, groups=2, members=size.members, until_s=size.seconds, gap_s=size.gap_s
+            )
+        )
+    sent = time.monotonic()
+    groups.wait_until_handled(size.events, CATCH_UP_S)
+    caught_up_s = round(time.monotonic() - sent, 1)
+    events = size.events * size.partitions
+    rate = round(2 * events / (time.monotonic() - begun))
+    plain = groups.plain_log
+    most = max(plain.repeats.values(), default=0)
+    killed = f"{events:,} events"
+    for what, unit, ours, target in (
+        ("members killed, windows", "kills", groups.windows.killed, None),
+        ("members killed, plain handler", "kills", groups.plain.killed, None),
+        ("handled by both groups, on the average", "events/s", rate, None),
+        ("all handled after the last was sent", "s", caught_up_s, None),
+        ("plain handler: lost", "events", plain.lost(), 0),
+        ("plain handler: duplicates", "events", plain.duplicates, None),
+        ("plain handler: owners that repeated something", "owners", len(plain.repeats), None),
+        ("plain handler: most duplicates of one owner, against its budget", "events", most, BUDGET),
+    ):
+        bench.add(make_line(f"{killed}, {what}", unit, ours=ours, target=target, reason=NO_PEER))
+
+
+def restart_them(bench: Bench, groups: ExactGroups, size: Size) -> None:
+    """A clean rolling restart of both groups, while events flow."""
+    before = [log.duplicates for log in groups.logs]
+    with groups.sending(size.events, size.events + size.restart_events, size.restart_s):
+        for members in groups.both:
+            groups.restart_each(members, SETTLE_S)
+    groups.wait_until_handled(size.events + size.restart_events, CATCH_UP_S)
+    after = [log.duplicates for log in groups.logs]
+    again = sum(after) - sum(before)
+    what = f"rolling restart of {2 * size.members} members: duplicates"
+    bench.add(make_line(what, "events", ours=again, target=0, reason=NO_PEER))
+
+
+def main() -> None:
+    bench = Bench("exactness")
+    size = QUICK if bench.quick else FULL
+    seed = int(os.environ.get("SEED") or random.randrange(1 << 32))
+    print(f"SEED={seed}")
+    with place(size) as (groups, ledgers):
+        groups.start()
+        kill_them(bench, groups, size, seed)
+        restart_them(bench, groups, size)
+        events = size.events + size.restart_events
+        wrong = groups.wrong_totals(events, SETTLE_S)
+        groups.stop()
+        lost = sum(log.lost() for log in groups.logs)
+        disorder = sum(len(log.disorder) for log in groups.logs)
+    for what, unit, ours in (
+        ("windows whose totals are not exact", "windows", wrong),
+        ("lost", "events", lost),
+        ("out of order", "batches", disorder),
+        ("checkpoints that went back", "steps", sum(len(each.steps_back()) for each in ledgers)),
+    ):
+        name = f"{events * size.partitions:,} events, both groups: {what}"
+        bench.add(make_line(name, unit, ours=ours, target=0, reason=NO_PEER))
+    bench.finish()
+
+
+if __name__ == "__main__":
+    main()

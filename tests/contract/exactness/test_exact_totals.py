@@ -1,0 +1,63 @@
+"""What the state holds is exact, whoever is killed, and the plain handler's duplicates are bounded.
+`make bench-exactness` is the long version of this."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.exact_groups import PLAIN, exact_groups
+from support.killed_group import kills
+from support.ledger_watch import ledger_watch
+from tidegate_hub.testing import RunningHub
+
+pytestmark = pytest.mark.slow
+
+SEED = 5
+PARTITIONS = 4
+MEMBERS = 2
+BUDGET = 1_000
+EVENTS = 8_000
+SENDING_S = 10.0
+
+
+def test_totals_are_exact_whoever_is_killed_and_a_rolling_restart_repeats_nothing(
+    hub_server: RunningHub, azurite: str, tmp_path: Path
+) -> None:
+    hub_server.add_hub("exact", PARTITIONS, [PLAIN])
+    with exact_groups(
+        hub_server,
+        azurite,
+        tmp_path,
+        "exact",
+        partitions=PARTITIONS,
+        members=MEMBERS,
+        budget=BUDGET,
+    ) as groups:
+        container = groups.windows.group.name
+        with ledger_watch(azurite, container) as ledger:
+            groups.start()
+            with groups.sending(0, EVENTS, SENDING_S):
+                groups.wait_until_each_reads(60)
+                groups.strike(
+                    kills(SEED, groups=2, members=MEMBERS, until_s=SENDING_S, gap_s=(1, 2.5))
+                )
+            groups.wait_until_handled(EVENTS, 60)
+
+            assert groups.windows.killed >= 2
+            assert groups.plain.killed >= 2
+            # P4: what an owner repeats is never more than was not in a checkpoint.
+            assert max(groups.plain_log.repeats.values(), default=0) <= BUDGET
+            repeated = groups.plain_log.duplicates
+
+            with groups.sending(EVENTS, 2 * EVENTS, SENDING_S):
+                groups.restart_each(groups.plain, 60)
+            groups.wait_until_handled(2 * EVENTS, 60)
+            assert groups.plain_log.duplicates == repeated
+
+            assert groups.wrong_totals(2 * EVENTS, 15) == 0
+            groups.stop()
+        assert [log.lost() for log in groups.logs] == [0, 0]
+        assert [log.disorder for log in groups.logs] == [[], []]
+        assert ledger.steps_back() == []
