@@ -106,6 +106,7 @@ def kill_them(bench: Bench, groups: ExactGroups, size: Size, seed: int) -> None:
         )
     sent = time.monotonic()
     groups.wait_until_handled(size.events, CATCH_UP_S)
+    groups.wait_until_each_reads(SETTLE_S)
     caught_up_s = round(time.monotonic() - sent, 1)
     events = size.events * size.partitions
     rate = round(2 * events / (time.monotonic() - begun))

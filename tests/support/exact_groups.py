@@ -102,17 +102,13 @@ class ExactGroups:
     # --- what came of it
 
     def wait_until_each_reads(self, seconds: float) -> None:
-        """Waits until every member has handled something."""
-
-        def each_reads() -> bool:
-            return all(self.reads(members, log) for members, log in zip(self.both, self.logs, strict=True))
-
-        wait_until(each_reads, seconds, "every member to read", self.standing)
-
-    @staticmethod
-    def reads(members: KilledMembers, log: HandledLog) -> bool:
-        log.read_on()
-        return set(members.names) <= {given.member for given in log.batches}
+        """Waits until every member reads."""
+        wait_until(
+            lambda: all(members.each_reads() for members in self.both),
+            seconds,
+            "every member to read",
+            self.standing,
+        )
 
     def wait_until_handled(self, events: int, seconds: float) -> None:
         """Waits until both groups have handled so many events of every partition."""
@@ -126,14 +122,8 @@ class ExactGroups:
     def restart_each(self, members: KilledMembers, seconds: float) -> None:
         """A rolling restart: the next begins when the one before reads again."""
         for number in range(len(members.names)):
-            name = members.names[number]
-            said = len(members.group.output(name))
             members.restart(number)
-
-            def reads_again(name: str = name, said: int = said) -> bool:
-                return " reading " in members.group.output(name)[said:]
-
-            wait_until(reads_again, seconds, f"{name} to read again", self.standing)
+            wait_until(members.each_reads, seconds, "all to read again", self.standing)
 
     def wrong_totals(self, events: int, seconds: float) -> int:
         """How many windows are not as they must be after so many events of each partition.

@@ -46,13 +46,23 @@ class KilledMembers:
         self.names = [f"m{number}" for number in range(count)]
         self.killed = 0
         self._lives = 0
+        # How much each had said when it was started last.
+        self._said: dict[str, int] = {}
 
     def start(self) -> None:
         for name in self.names:
             self._start(name)
 
     def _start(self, name: str) -> None:
+        output = self.group.folder / f"{name}.out"
+        self._said[name] = output.stat().st_size if output.exists() else 0
         self.group.start(name, "--scratch", str(self.group.folder / f"{name}.leases"))
+
+    def each_reads(self) -> bool:
+        """Whether every member has begun to read since it was started last."""
+        return all(
+            " reading " in self.group.output(name)[self._said[name] :] for name in self.names
+        )
 
     def kill(self, member: int, *, is_in_place: bool) -> None:
         """Kills a member and starts one for it at once."""
