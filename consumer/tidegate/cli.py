@@ -1,8 +1,8 @@
 """The command line: `tidegate run|rewind|deadletters|ledger|send`.
 
-Rules: each command has a module of its own, which says what its exit codes mean; this one only
-finds it. Secrets come from the environment, never from arguments, which other users of a machine
-can read.
+Rules: each command has a module of its own, which says what it takes and what its exit codes mean.
+Only the module of the command that is given is loaded: Azure's packages take their time. Secrets
+come from the environment, never from arguments, which other users of a machine can read.
 """
 
 from __future__ import annotations
@@ -10,27 +10,59 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Collection
+from importlib import import_module
+from typing import Any
 
-from tidegate import commands as group_commands
-from tidegate.ledger import command as ledger
-from tidegate.sending import command as send
+from tidegate.commands.codes import Code
+from tidegate.handling import DeadLetterError
+from tidegate.ports import LedgerError, SourceError
+from tidegate.settings import SettingsError
+
+# Name, module, and what `tidegate --help` says of it.
+_COMMANDS = {
+    "run": ("tidegate.commands.run", "read a group's events and hand them to your code"),
+    "rewind": ("tidegate.commands.rewind", "move a group's checkpoints"),
+    "deadletters": (
+        "tidegate.commands.letters",
+        "list, show and replay the events that were put aside",
+    ),
+    "ledger": ("tidegate.ledger.command", "look at a group's ledger"),
+    "send": ("tidegate.sending.command", "send events to a hub"),
+}
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(wanted: Collection[str] = tuple(_COMMANDS)) -> argparse.ArgumentParser:
+    """The whole command line; the commands that are not wanted have their names alone."""
     top = argparse.ArgumentParser(
         prog="tidegate", description="Consumer groups that share a ledger."
     )
     commands = top.add_subparsers(dest="command", required=True)
-    send.add_to(commands)
-    group_commands.add_to(commands)
-    ledger.add_to(commands)
+    for name, (_, text) in _COMMANDS.items():
+        command = commands.add_parser(name, help=text)
+        if name in wanted:
+            _module(name).add_arguments(command)
     return top
 
 
+def _module(name: str) -> Any:
+    return import_module(_COMMANDS[name][0])
+
+
 def main() -> None:
-    arguments = parser().parse_args()
-    if arguments.command == "send":
-        sys.exit(send.run(arguments, os.environ))
-    if arguments.command == "ledger":
-        sys.exit(ledger.run(arguments, os.environ))
-    sys.exit(group_commands.run(arguments, os.environ))
+    """Carries out what the arguments say; what is wrong is one line on standard error."""
+    arguments = parser(sys.argv[1:2]).parse_args()
+    sys.exit(_carry_out(arguments))
+
+
+def _carry_out(arguments: argparse.Namespace) -> int:
+    module = _module(arguments.command)
+    try:
+        return int(module.run(arguments, os.environ))
+    except SettingsError as error:
+        code = Code.CONFIGURATION
+        print(f"tidegate: {error}", file=sys.stderr)
+    except (DeadLetterError, LedgerError, SourceError) as error:
+        code = Code.FAILED
+        print(f"tidegate: {error}", file=sys.stderr)
+    return int(code)

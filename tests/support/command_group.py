@@ -94,9 +94,7 @@ class CommandGroup:
         (folder / "seen.py").write_text(_SEEN, encoding="utf-8")
         (folder / "handler.py").write_text(handler, encoding="utf-8")
         self.file = folder / "group.yaml"
-        text = _FILE.format(
-            name=self.name, hub=self.hub_name, delivery=delivery, source=source
-        )
+        text = _FILE.format(name=self.name, hub=self.hub_name, delivery=delivery, source=source)
         self.file.write_text(text, encoding="utf-8")
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 

@@ -92,7 +92,7 @@ class ExactGroups:
         )
         try:
             yield
-            code = sender.wait(seconds + 120)
+            code = sender.wait(2 * seconds + 300)
         finally:
             sender.kill()
             sender.wait(30)
@@ -138,16 +138,16 @@ class ExactGroups:
         right: set[str] = set()
 
         def all_are_right() -> bool:
-            right.update(
-                name for name in wanted.keys() - right if self._read(name) == wanted[name]
-            )
+            right.update(name for name in wanted.keys() - right if self._read(name) == wanted[name])
             return wanted.keys() == right
 
         with contextlib.suppress(WaitedTooLong):
             wait_until(all_are_right, seconds, "all totals to be right")
         # Once more, all at once: none was written over by anything else meanwhile.
         there = {name: self._read(name) for name in self._totals.list_blob_names()}
-        wrong = [name for name in wanted.keys() | there.keys() if there.get(name) != wanted.get(name)]
+        wrong = [
+            name for name in wanted.keys() | there.keys() if there.get(name) != wanted.get(name)
+        ]
         return len(wrong)
 
     def _read(self, name: str) -> object:

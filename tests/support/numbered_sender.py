@@ -42,9 +42,7 @@ async def send(
 
 def main(arguments: Sequence[str]) -> None:
     connection_string, hub, partitions, first, end, seconds = arguments
-    asyncio.run(
-        send(connection_string, hub, int(partitions), int(first), int(end), float(seconds))
-    )
+    asyncio.run(send(connection_string, hub, int(partitions), int(first), int(end), float(seconds)))
 
 
 if __name__ == "__main__":

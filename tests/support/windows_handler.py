@@ -33,9 +33,7 @@ async def on_time(context: Any) -> None:
 async def write_due(windows: Any, context: Any) -> None:
     if not _clients:
         container = f"{context.group}-totals"
-        _clients.append(
-            ContainerClient.from_connection_string(os.environ["STORAGE"], container)
-        )
+        _clients.append(ContainerClient.from_connection_string(os.environ["STORAGE"], container))
     for window in windows.due(context.now):
         name = f"{context.partition}/{name_of(window.start)}"
         await _clients[0].upload_blob(name, window.as_json(), overwrite=True)

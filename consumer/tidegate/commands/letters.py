@@ -30,13 +30,10 @@ from tidegate.handlers.loading import UserCode, load
 from tidegate.settings import SettingsError
 
 
-def add_to(commands: Any) -> None:
-    letters = commands.add_parser(
-        "deadletters",
-        help="list, show and replay the events that were put aside",
-        description="The events that the handler could not take, with `onFailure: deadLetter`.",
-    )
-    actions = letters.add_subparsers(dest="action", required=True)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `tidegate deadletters` takes."""
+    parser.description = "The events that the handler could not take, with `onFailure: deadLetter`."
+    actions = parser.add_subparsers(dest="action", required=True)
     listing = actions.add_parser("list", help="all of them, with their errors")
     listing.add_argument("--partition", default="", help="only those of this partition")
     listing.add_argument("--json", action="store_true", help="a JSON object a line")

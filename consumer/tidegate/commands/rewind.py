@@ -17,7 +17,6 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from tidegate.commands import rosters, wiring
 from tidegate.commands.codes import Code
@@ -36,14 +35,13 @@ _TO = (
 )
 
 
-def add_to(commands: Any) -> None:
-    rewind = commands.add_parser(
-        "rewind",
-        help="move a group's checkpoints",
-        description="Moves checkpoints back or forth while the group runs; the state of a "
-        "partition, which belongs to the old place, is cleared.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `tidegate rewind` takes."""
+    parser.description = (
+        "Moves checkpoints back or forth while the group runs; the state of a partition, which "
+        "belongs to the old place, is cleared."
     )
-    add = rewind.add_argument
+    add = parser.add_argument
     add("file", type=Path, metavar="GROUP.YAML", help="the group file")
     add("--to", required=True, help=_TO)
     add("--partition", action="append", default=[], help="only this one; may be given again")

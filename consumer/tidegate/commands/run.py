@@ -14,7 +14,6 @@ import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 from tidegate.commands import wiring
 from tidegate.commands.codes import Code
@@ -37,13 +36,10 @@ SCRATCH = "TIDEGATE_SCRATCH"
 _GRACE_S = 25.0
 
 
-def add_to(commands: Any) -> None:
-    run = commands.add_parser(
-        "run",
-        help="read a group's events and hand them to your code",
-        description="Runs one member of a group until SIGTERM or Ctrl-C, which is a clean stop.",
-    )
-    add = run.add_argument
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `tidegate run` takes."""
+    parser.description = "Runs one member of a group until SIGTERM or Ctrl-C: a clean stop."
+    add = parser.add_argument
     add("file", type=Path, metavar="GROUP.YAML", help="the group file: see docs/settings.md")
     add("--name", help=f"the member's name, no other member's (default: {NAME}, or the host name)")
     add("--check", action="store_true", help="check the file and the handler, and end")

@@ -14,7 +14,6 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 from urllib.parse import urlsplit
 
 from azure.eventhub.aio import EventHubConsumerClient
@@ -46,10 +45,9 @@ Exit codes: 0 all is well, 1 `check` found something, 2 the command cannot be ca
 _AT_ONCE = 16
 
 
-def add_to(commands: Any) -> None:
-    """Adds `ledger` to the command line."""
-    ledger = commands.add_parser("ledger", help="look at a group's ledger")
-    actions = ledger.add_subparsers(dest="action", required=True)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `tidegate ledger` takes."""
+    actions = parser.add_subparsers(dest="action", required=True)
     for name, text in (
         ("show", "print owners, epochs, ages and positions"),
         ("check", "print them, and what is wrong with what to do; exit code 1 if anything is"),

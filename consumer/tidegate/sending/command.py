@@ -15,7 +15,6 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any
 
 from tidegate.ops.secrets import Secrets
 from tidegate.sending.feeding import Lines, from_input, from_world
@@ -35,9 +34,9 @@ Sends each line of standard input as an event, or readings of generated sensors.
 string of the namespace or hub is taken from the environment variable {EVENTS_SECRET}."""
 
 
-def add_to(commands: Any) -> None:
-    """Adds the command to the command line."""
-    parser = commands.add_parser("send", help="send events to a hub", description=_DESCRIPTION)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `tidegate send` takes."""
+    parser.description = _DESCRIPTION
     parser.add_argument("--hub", required=True, help="the event hub to send to")
     parser.add_argument(
         "--transport",
