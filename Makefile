@@ -13,9 +13,12 @@ RUNS ?= 1000000
 
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
 export QUICK UPGRADE DEMO_SECONDS
+# Which cluster, and of how many nodes.
+CLUSTER ?= tidegate
+NODES ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-java check lint fuzz lock clean
+.PHONY: help cluster cluster-down demo test test-cluster test-java check lint fuzz lock clean
 .SUFFIXES:
 
 help: ## say what each target does
@@ -30,6 +33,17 @@ test: ## lint, then every test that wants no root and no Docker (10 minutes at m
 	@$(PYTHON) scripts/prepare.py dev azurite js
 	@$(MAKE) --no-print-directory lint
 	$(VENV)/python -m pytest -n auto --dist loadfile --durations 10 $(TESTS) $(ARGS)
+
+cluster: ## a Kubernetes cluster with the project's images on it; see docs/cluster.md
+	@$(PYTHON) scripts/prepare.py dev azurite
+	@$(PYTHON) cluster/manage.py up --name $(CLUSTER) --nodes $(NODES)
+
+cluster-down: ## remove it, and all that was started for it
+	@$(PYTHON) cluster/manage.py down --name $(CLUSTER)
+
+test-cluster: ## the tests on a cluster: the one of KUBECONFIG, else one of kind
+	@$(PYTHON) scripts/prepare.py dev azurite
+	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) tests/cluster $(ARGS)
 
 test-java: ## the hub's contract by the official Java SDK: wants Java 17 and Maven
 	@$(PYTHON) scripts/prepare.py dev java

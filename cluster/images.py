@@ -167,9 +167,8 @@ def _pack_cluster_images(engine: Engine, base: Base, folder: Path, programs: Pro
         engine, base, "what runs in a cluster", Size(10, 350), kube, folder, _of_node("kube")
     )
     build_image(engine, base, "what holds a pod open", Size(0, 0), pause, folder, _of_node("pause"))
-    command = [programs.kube / "kubeadm", "config", "images", "list", "--kubernetes-version",
-               f"v{KUBERNETES}"]  # fmt: skip
-    wanted = answer(command, cwd=folder).split()
+    listing = f"config images list --kubernetes-version v{KUBERNETES}".split()
+    wanted = answer([programs.kube / "kubeadm", *listing], cwd=folder).split()
     wanted += (programs.kind / "storage-images").read_text(encoding="utf-8").split()
     (name_of_pause,) = [name for name in wanted if "/pause:" in name]
     for name in wanted:

@@ -116,8 +116,10 @@ class Cluster:
     def _connect_nodes(self, tools: Tools, kubeconfig: Path) -> None:
         given = "--for=jsonpath={.spec.podCIDR}"  # by a controller, a moment after a node is there
         self._kubectl(tools, kubeconfig, "wait", given, "node", "--all", TIMEOUT)
-        command = [tools.kubectl, "--kubeconfig", kubeconfig, "get", "nodes", "--output", "json"]
-        told = answer(command, cwd=HERE)
+        asked: list[str | Path] = [
+            tools.kubectl, "--kubeconfig", kubeconfig, "get", "nodes", "--output", "json",
+        ]  # fmt: skip
+        told = answer(asked, cwd=HERE)
         networks = pod_networks(json.loads(told))
         for node in networks:
             for command in node_commands(node, networks):

@@ -22,8 +22,8 @@ from typing import NamedTuple
 class Given(NamedTuple):
     """Events that a handler was given by one owner of a partition."""
 
-    member: str
-    process: str
+    at: float
+    who: str  # one life of one member: name#process
     partition: str
     epoch: int
     first: int
@@ -35,7 +35,7 @@ class Owner(NamedTuple):
 
     partition: str
     epoch: int
-    process: str
+    who: str
 
 
 @dataclass
@@ -85,13 +85,12 @@ class HandledLog:
             whole, newline, _ = file.read().rpartition(b"\n")
         self._read_to += len(whole) + len(newline)
         for line in whole.decode().splitlines():
-            kind, member, process, partition, epoch, first, last = line.split()
-            if kind == "h":
-                self.take(Given(member, process, partition, int(epoch), int(first), int(last)))
+            _, at, who, partition, epoch, first, last = line.split()
+            self.take(Given(float(at), who, partition, int(epoch), int(first), int(last)))
 
     def take(self, given: Given) -> None:
         """Counts one batch in."""
-        owner = Owner(given.partition, given.epoch, given.process)
+        owner = Owner(given.partition, given.epoch, given.who)
         again = self._partitions[given.partition].take(given.first, given.last)
         if again:
             self.repeats[owner] += again

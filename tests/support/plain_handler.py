@@ -6,6 +6,7 @@ It is laid beside a group file together with seen.py (command_group.py).
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,4 +15,5 @@ from seen import see  # type: ignore[import-not-found]
 
 def handle(events: Sequence[Any], context: Any) -> None:
     first, last = events[0].sequence_number, events[-1].sequence_number
-    see("h", context.member, os.getpid(), context.partition, context.epoch, first, last)
+    who = f"{context.member}#{os.getpid()}"
+    see("h", time.time(), who, context.partition, context.epoch, first, last)

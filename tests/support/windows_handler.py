@@ -7,6 +7,7 @@ is laid beside a group file together with numbered_events.py and seen.py (comman
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +23,8 @@ async def handle(events: Sequence[Any], context: Any) -> None:
     for event in events:
         count(windows, event.body_as_json())
     first, last = events[0].sequence_number, events[-1].sequence_number
-    see("h", context.member, os.getpid(), context.partition, context.epoch, first, last)
+    who = f"{context.member}#{os.getpid()}"
+    see("h", time.time(), who, context.partition, context.epoch, first, last)
     await write_due(windows, context)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import programs
 import steps
 from steps import Size, StopError
 from store import Store
+from support.wait import wait_until
 
 
 @pytest.fixture
@@ -141,9 +143,11 @@ def test_an_engine_that_is_not_there_leaves_nothing_and_is_stopped_as_nothing(
 def test_what_an_engine_left_is_found(tmp_path: Path) -> None:
     store = Store(tmp_path)
     named = f"{engine.runtime_folder(store)}/docker.sock"
-    with subprocess.Popen(["python3", "-c", "input()", named], stdin=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()", named], stdin=subprocess.PIPE
+    ) as process:
         try:
-            left = engine.leftovers(store)
+            (left,) = wait_until(lambda: engine.leftovers(store), 10, "the process to be found")
         finally:
             process.kill()
-    assert left and left[0].startswith(f"process {process.pid}: ")
+    assert left.startswith(f"process {process.pid}: ")
