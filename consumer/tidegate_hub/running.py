@@ -91,6 +91,10 @@ class RunningHub:
         """Ends one scripted fault; False if it has ended already."""
         return self.call(lambda: self._server.broker.faults.remove(fault_id))
 
+    def fault_stands(self, fault_id: str) -> bool:
+        """Whether a scripted fault may still hit something: one with `times` ends with the last."""
+        return self.call(lambda: self._server.broker.faults.stands(fault_id))
+
     def clear_faults(self) -> None:
         """Ends all scripted faults."""
         self.call(self._server.broker.faults.clear)
