@@ -10,6 +10,8 @@ TESTS ?= tests/unit tests/model tests/simulation tests/contract tests/packaging
 ARGS ?=
 # Inputs for each fuzzed parser.
 RUNS ?= 1000000
+# Worlds of the simulator.
+SEEDS ?= 10000
 
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
 export QUICK UPGRADE DEMO_SECONDS
@@ -18,7 +20,7 @@ CLUSTER ?= tidegate
 NODES ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help cluster cluster-down demo test test-cluster test-java check lint fuzz lock clean
+.PHONY: help cluster cluster-down demo test test-cluster test-java check lint simulate fuzz lock clean
 .SUFFIXES:
 
 help: ## say what each target does
@@ -59,6 +61,10 @@ lint: ## ruff, mypy --strict and the import layers
 	$(VENV)/ruff check .
 	$(VENV)/mypy
 	$(VENV)/lint-imports
+
+simulate: ## run SEEDS (10000) random worlds; a failure prints the command that replays it
+	@$(PYTHON) scripts/prepare.py dev
+	$(VENV)/python tests/simulation/run.py --seeds $(SEEDS)
 
 fuzz: ## feed RUNS (1000000) random inputs to each parser
 	@$(PYTHON) scripts/prepare.py dev fuzz

@@ -97,22 +97,22 @@ class World:
 Inject = Callable[[World], Struck]
 
 
-# The hub server is the test's own, so what cannot name a group hits nobody else either.
-PLACES: dict[str, dict[str, str]] = {
-    kind: {} for kind in ("refuse_token", "stop_accepting", "throttle", "expire_retention")
-}
+# What these hit belongs to no consumer group. The hub server is the test's own: nobody else is hit.
+NO_PLACE = ("refuse_token", "stop_accepting", "throttle", "expire_retention")
 
 
 def at_hub(kind: str, *, drops: bool = False, for_s: float = 0.0, **fields: Any) -> Inject:
     """A scripted fault of the hub, whose readers' connections are cut as well if it says so."""
 
     def inject(world: World) -> Struck:
-        given = {**PLACES.get(kind, {"hub": world.group.hub_name, "group": "$default"}), **fields}
+        readers = {"hub": world.group.hub_name, "group": "$default"}
+        has_place = kind not in NO_PLACE and fields.get("on") != "management"
+        given = {**readers, **fields} if has_place else dict(fields)
         if for_s:
             given["for_seconds"] = for_s
         id = world.hub.inject(kind, **given)
         if drops:
-            world.hub.inject("drop_connection", hub=world.group.hub_name, group="$default")
+            world.hub.inject("drop_connection", **readers)
         return Struck(
             time.monotonic() + for_s, lambda: bool(for_s) or not world.hub.fault_stands(id)
         )
