@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -19,8 +19,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import balance_cases as cases
+import balance_real as real
 import balance_ticks as ticks
-from balance_real import real_lines
 from balance_ticks import Row
 from harness import Bench
 
@@ -79,10 +79,14 @@ def main() -> None:
     bench = Bench("balance")
     runs = RUNS_QUICK if bench.quick else RUNS
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        add_cases(bench, pool, runs)
-        table = add_ticks(bench, pool, runs)
-    for line in real_lines(bench.quick):
-        bench.add(line)
+        pool.submit(os.getpid).result()  # its processes are forked before there is a thread
+        with real.place() as where, ThreadPoolExecutor(1) as aside:
+            peers = None if bench.quick else aside.submit(real.peer_changes, where)
+            add_cases(bench, pool, runs)
+            table = add_ticks(bench, pool, runs)
+            lines = real.quick_lines(where) if peers is None else real.real_lines(where, peers)
+            for line in lines:
+                bench.add(line)
     bench.finish()
     print(f"\n{table}")
 

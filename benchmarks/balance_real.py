@@ -5,7 +5,8 @@ with its defaults, through the same scenarios (real_scenarios.py).
 
 Rules: members of one run share this machine's cores with the hub, Azurite and whoever sends. Where
 members start, time counts from when the last process is up. What the peer has not done within
-PEER_LIMIT_S stands as that limit, with a word that says so. A quick run has ours alone.
+PEER_LIMIT_S stands as that limit, with a word that says so. A quick run has ours alone. The peer's
+runs are nearly all waiting, for its ticks of 30 s: they go on while virtual time is computed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,6 +38,8 @@ NOT_QUICK = "takes minutes: run without QUICK=1"
 NO_PEER_WHEN_QUICK = "the peer balances every 30 s: run without QUICK=1"
 
 T = TypeVar("T")
+# What the peer did, by partitions and change, once that is known.
+Peers = Future[dict[int, dict[str, Seen]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,19 +225,15 @@ def fault_lines(figures: Sequence[float | None]) -> list[Line]:
     ]
 
 
-def real_lines(quick: bool) -> Iterator[Line]:
-    """Every line of this half as it comes, measured or with the reason why it was not."""
-    with place() as where:
-        if quick:
-            yield from quick_lines(where)
-            return
-        peers = peer_changes(where)
-        for count in PARTITIONS:
-            ours = measured_changes(where, count, OURS_LIMIT_S, "ours")
-            for figures in CHANGES:
-                seen = ours[figures.change], peers[count][figures.change]
-                yield from change_lines(count, figures, *seen, "")
-        yield from fault_lines(fault_figures(where))
+def real_lines(where: Place, peers: Peers) -> Iterator[Line]:
+    """Every line of this half as it comes, once the peers have done theirs."""
+    theirs = peers.result()
+    for count in PARTITIONS:
+        ours = measured_changes(where, count, OURS_LIMIT_S, "ours")
+        for figures in CHANGES:
+            seen = ours[figures.change], theirs[count][figures.change]
+            yield from change_lines(count, figures, *seen, "")
+    yield from fault_lines(fault_figures(where))
 
 
 def quick_lines(where: Place) -> list[Line]:

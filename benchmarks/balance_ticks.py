@@ -24,6 +24,7 @@ from simulation.history import Did
 from simulation.scenarios import CHANGE_AT, changed_at, figures, measure, percentile, settled
 from simulation.script import Script, Trouble, What
 from simulation.world import World
+from tidegate.ports import Operation, WriteCheckpoint
 from tidegate.settings import MemberSettings
 
 PARTITIONS = 32
@@ -80,6 +81,7 @@ OURS = {
     "Forget": Request(REST, Billed.FREE),
 }
 OTHERS = Request(REST, Billed.OTHER)
+CHECKPOINT_WITHOUT_BODY = Request(CHECKPOINTS, Billed.OTHER)
 
 # By the SDK's requests. It keeps an ownership by writing it again.
 PEERS = {
@@ -122,11 +124,18 @@ def our_cost(count: int, tick_s: float, seconds: float) -> Cost:
     world = World(quiet(count, tick_s, seconds))
     world.clock.run_until(CHANGE_AT + seconds)
     counts = Counter(
-        type(record.operation).__name__
+        request_of(record.operation)
         for record in world.records
         if isinstance(record, Did) and record.at >= CHANGE_AT
     )
-    return cost_of(((OURS.get(name, OTHERS), times) for name, times in counts.items()), seconds)
+    return cost_of(counts.items(), seconds)
+
+
+def request_of(operation: Operation) -> Request:
+    """What one of our operations is billed as."""
+    if isinstance(operation, WriteCheckpoint) and operation.keeps_body:
+        return CHECKPOINT_WITHOUT_BODY
+    return OURS.get(type(operation).__name__, OTHERS)
 
 
 def sdk_cost(count: int, seconds: float) -> Cost:

@@ -65,8 +65,10 @@ def watched(
 
 def one_to_two(group: Group, limit_s: float) -> dict[str, Seen]:
     """One member, then two, then one again."""
-    group.start("a")
-    group.wait_until_read_by({"a"}, limit_s)
+    alone = watched(group, lambda: group.start("a"), {"a"}, limit_s, "a")
+    if alone.over_s is None:
+        group.stop("a")
+        return {"1 to 2": alone, "2 to 1": alone}
     joined = watched(group, lambda: group.start("b"), {"a", "b"}, limit_s, "b")
     left = watched(group, lambda: group.stop("b"), {"a"}, limit_s)
     group.stop("a")

@@ -16,7 +16,7 @@ from typing import Any
 from engine import Engine
 from images import AZURITE, HUB, TIDEGATE
 from machine import answer
-from steps import Size, run, step
+from steps import Size, run, step, write_stamp
 from store import HERE, Store
 
 LABEL = "io.x-k8s.kind.cluster"
@@ -83,16 +83,16 @@ class Cluster:
 
     def load(self, tools: Tools, images: Sequence[str] = (TIDEGATE, HUB, AZURITE)) -> None:
         """Put the images on its nodes; those that are there already are left alone."""
-        command: list[str | Path] = [
-            tools.kind,
-            "load",
-            "docker-image",
-            "--name",
-            self.name,
-            *images,
-        ]
-        with step(f"the project's images on {self.name}", Size(0, 0), []):
-            run(command, self._log("load"), cwd=HERE, env=self.engine.environment)
+        stamp = self.kubeconfig.with_suffix(".images")
+        there = stamp.read_text().split() if stamp.exists() else []
+        ids = self.engine.listed("image", "inspect", "--format", "{{.Id}}", *images)
+        missing = [name for name, known in zip(images, ids, strict=True) if known not in there]
+        if not missing:
+            return
+        command: list[str | Path] = [tools.kind, "load", "docker-image", "--name", self.name]
+        with step(f"{', '.join(missing)} on {self.name}", Size(0, 0), []):
+            run([*command, *missing], self._log("load"), cwd=HERE, env=self.engine.environment)
+        write_stamp(stamp, "\n".join(ids))
 
     def remove(self) -> None:
         """Take away its nodes with their disks; with the last cluster, their network too."""

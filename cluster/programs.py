@@ -34,7 +34,7 @@ PROVISIONER = "github.com/rancher/local-path-provisioner"
 KIND = "sigs.k8s.io/kind"
 HELM_REQUIREMENT = HERE / "helm.lock"
 BUILD = ("build", "-trimpath", "-buildvcs=false")
-PACKAGES_OF_KUBE = 2700  # that Go names while it compiles the whole for the first time
+PACKAGES_OF_KUBE = 3150  # that Go names while it compiles the whole for the first time
 VERSION_PACKAGES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 
 

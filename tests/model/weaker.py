@@ -81,6 +81,7 @@ WEAKER = (
         ledger_calls.checkpoints_unconditional,
         Bounds(is_conditional=False),
     ),
+    Weaker("the body is left out although there is a state", "P5", ledger_calls.body_left_out),
     Weaker("take-over leaves the state behind", "P5", tenure_life.forgets_state),
     Weaker(
         "a lease is given before the drain",

@@ -94,6 +94,7 @@ MUTATIONS = (
     _m("an owner trusts its lease for ever", 2, "P4", tenure_life.trusts_for_ever, Kind.STORAGE),
     _m("checkpoints carry no ETag", 4, "P1 P3", ledger_calls.checkpoints_unconditional),
     _m("take-over leaves the state behind", 5, "STATE", tenure_life.forgets_state, Kind.KILLS),
+    _m("the body is left out although there is a state", 5, "STATE", ledger_calls.body_left_out),
     _m("a state behind is gone on from", 5, "STATE", tenure_life.goes_on_behind, Kind.HANDS),
     _m("a rewind keeps the state", 5, "STATE", tenure_life.rewind_keeps_state, Kind.ROSTER),
     _m("who owns nothing is not seen", 6, "P4 P7 P8", whole_member.presence_ignored, Kind.CALM),

@@ -44,7 +44,7 @@ kind: ConsumerGroup
 metadata: {{name: {name}}}
 spec:
   source:
-    eventHubs: {{hub: {hub}, connectionString: {{env: EVENTS}}, start: earliest, {source}}}
+    eventHubs: {{hub: {hub}, connectionString: {{env: EVENTS}}, start: {start}, {source}}}
   ledger: {{container: {name}, connectionString: {{env: STORAGE}}}}
   handler: {{code: "handler.py:handle"}}
   delivery: {delivery}
@@ -77,6 +77,7 @@ class CommandGroup:
         hub_name: str,
         events: str,
         storage: str,
+        start: str,
     ) -> None:
         self.name = f"command-{os.getpid()}-{next(_numbers)}"
         self.folder = folder
@@ -94,7 +95,9 @@ class CommandGroup:
         (folder / "seen.py").write_text(_SEEN, encoding="utf-8")
         (folder / "handler.py").write_text(handler, encoding="utf-8")
         self.file = folder / "group.yaml"
-        text = _FILE.format(name=self.name, hub=self.hub_name, delivery=delivery, source=source)
+        text = _FILE.format(
+            name=self.name, hub=self.hub_name, delivery=delivery, source=source, start=start
+        )
         self.file.write_text(text, encoding="utf-8")
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -206,6 +209,7 @@ def a_command_group(
     hub_name: str = "",
     events: str = "",
     storage: str = "",
+    start: str = "earliest",
 ) -> Iterator[CommandGroup]:
     """A group without members yet."""
     group = CommandGroup(
@@ -219,6 +223,7 @@ def a_command_group(
         hub_name=hub_name,
         events=events,
         storage=storage,
+        start=start,
     )
     try:
         yield group

@@ -176,7 +176,7 @@ class FaultProxy:
             self._writers.add(up_writer)
             serve = self._http if self._is_http else self._tcp
             await serve(reader, writer, up_reader, up_writer)
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (OSError, asyncio.IncompleteReadError):
             return  # One of the two ends has gone, and so does the other, below.
         finally:
             for end in ends:

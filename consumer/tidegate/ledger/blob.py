@@ -2,7 +2,8 @@
 
 Rules:
 - An operation is one request, but for Join, which makes the member's blob where it is missing.
-- Lease calls carry If-Match; writes carry a lease or a condition; a checkpoint is one Put Blob.
+- Lease calls carry If-Match; writes carry a lease or a condition; a checkpoint is one Put Blob, or
+  one Set Blob Metadata where its body stays as it is.
 - A ledger belongs to one event loop: who works on two loops has two of them.
 """
 
@@ -212,12 +213,7 @@ class BlobLedger:
         return layout.read_checkpoint(operation.partition, row, body)
 
     async def _write_checkpoint(self, operation: WriteCheckpoint, name: str) -> str:
-        body = layout.body_of(operation.position, operation.state)
-        if len(body) > STATE_LIMIT:
-            raise Unfit(
-                f"the state of partition '{operation.partition}' has {len(body)} bytes, and one "
-                f"Put Blob takes {STATE_LIMIT}. Keep less in it."
-            )
+        condition = ABSENT if operation.etag is None else unchanged(operation.etag)
         metadata = layout.checkpoint_metadata(
             operation.position,
             operation.epoch,
@@ -225,7 +221,14 @@ class BlobLedger:
             operation.enqueued_at,
             operation.rewound_by,
         )
-        condition = ABSENT if operation.etag is None else unchanged(operation.etag)
+        if operation.keeps_body:
+            return await self._set_metadata(name, metadata, None, condition)
+        body = layout.body_of(operation.position, operation.state)
+        if len(body) > STATE_LIMIT:
+            raise Unfit(
+                f"the state of partition '{operation.partition}' has {len(body)} bytes, and one "
+                f"Put Blob takes {STATE_LIMIT}. Keep less in it."
+            )
         return await self._put(name, metadata, condition, body)
 
     def _raise_unless_missing(self, problem: AzureError, name: str) -> None:
@@ -252,7 +255,7 @@ class BlobLedger:
         return blob_reads.bare(str(written["etag"]))
 
     async def _set_metadata(
-        self, name: str, metadata: dict[str, str], lease_id: str, condition: Condition
+        self, name: str, metadata: dict[str, str], lease_id: str | None, condition: Condition
     ) -> str:
         written = await self._blob(name).set_blob_metadata(metadata, lease=lease_id, **condition)
         return blob_reads.bare(str(written["etag"]))

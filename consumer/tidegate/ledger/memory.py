@@ -11,7 +11,6 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from tidegate.ledger.layout import Kind
@@ -23,6 +22,7 @@ from tidegate.ledger.memory_view import (
     Spoiled,
     checkpoint_row,
     ownership_row,
+    with_body_of,
 )
 from tidegate.ledger.packing import Unreadable
 from tidegate.model import Checkpoint, Listing, Owner, Ownership, PartitionId, Position
@@ -152,6 +152,8 @@ class MemoryLedger:
             return self._create(Kind.CHECKPOINT, operation.partition, content, now)
         blob = self._matching(Kind.CHECKPOINT, operation.partition, operation.etag)
         blob.authorise(None, now)
+        if operation.keeps_body:
+            content = with_body_of(blob, content)
         return self._write(Kind.CHECKPOINT, operation.partition, blob, content, now)
 
     def _join(self, operation: Join, now: float) -> None:
@@ -266,9 +268,7 @@ class MemoryLedger:
         blob = self._blobs.get((Kind.CHECKPOINT, partition))
         if blob is None:
             return self._create(Kind.CHECKPOINT, partition, content, now)
-        if isinstance(blob.content, Checkpoint):
-            was = blob.content
-            content = replace(content, state=was.state, state_position=was.state_position)
+        content = with_body_of(blob, content)
         return self._write(Kind.CHECKPOINT, partition, blob, content, now)
 
     def spoil_by_hand(self, kind: Kind, key: str, now: float) -> str:

@@ -75,6 +75,14 @@ def checkpoint_row(blob: MemoryBlob) -> Checkpoint:
     return replace(blob.content, etag=blob.etag)
 
 
+def with_body_of(blob: MemoryBlob, content: Checkpoint) -> Checkpoint:
+    """The content after a write of metadata alone: a state goes on standing there."""
+    was = blob.content
+    if not isinstance(was, Checkpoint):
+        return content
+    return replace(content, state=was.state, state_position=was.state_position)
+
+
 def _member_row(blob: MemoryBlob, state: LeaseState) -> Presence:
     content = blob.content
     if isinstance(content, Named):

@@ -9,6 +9,7 @@ Rules (numbers are those of docs/ledger.md):
   for anything else the lease is proved and memory is written again, loudly.
 - 5: position and state are one write. So no write of ours ever leaves a state behind its position:
   where one is found, before reading or after a write, somebody else has been there, and we halt.
+  Where the checkpoint of the last ETag has no state and there is none now, the body is left out.
   A tenure that begins with a rewind to carry out does that instead.
 """
 
@@ -57,6 +58,8 @@ class Fence:
         self.etag = ""
         self.epoch = 0
         self.committed: Progress | None = None
+        # When the last checkpoint was sent.
+        self.written_at = float("-inf")
         # While the epoch is being written, a refused renewal says nothing.
         self.is_raising = False
         self.proved_at: float | None = None
@@ -66,7 +69,9 @@ class Fence:
         self.remedy: Rewind | None = None
         self._floor = 0
         self._nonces: list[str] = []
+        # What stands: None where there is no checkpoint; and whether a state is in its body.
         self._checkpoint_etag: str | None = None
+        self._has_body = False
 
     def see(self, *epochs: int) -> None:
         """Epochs of others: ours will be above them."""
@@ -125,10 +130,9 @@ class Fence:
                 continue
             if found is None:
                 progress = self.committed or Progress((yield from start()))
-                self._checkpoint_etag = None
             else:
                 progress = self._taken_from(found)
-                self._checkpoint_etag = found.etag
+            self._follow(found)
             self.was_last_write = found is None or found.nonce in self._nonces
             if (yield from self._write(progress, is_touch=True)):
                 self.remedy = None
@@ -162,18 +166,8 @@ class Fence:
     def _write(self, progress: Progress, *, is_touch: bool) -> Script[bool]:
         """One write; False where it is to be tried again from what stands there now."""
         nonce = self._new_nonce()
-        answer = yield from self._steps.send(
-            WriteCheckpoint(
-                self._partition,
-                self._checkpoint_etag,
-                progress.position,
-                self.epoch,
-                nonce,
-                progress.enqueued_at,
-                progress.rewound_by,
-                progress.state,
-            )
-        )
+        answer = yield from self._steps.send(self._next(progress, nonce))
+        self.written_at = answer.sent_at
         if answer.refusal is None:
             return self._stands(progress, str(answer.reply))
         if answer.refusal in (Refusal.DENIED, Refusal.INVALID):
@@ -187,8 +181,27 @@ class Fence:
         is_same = (found.etag if found else None) == self._checkpoint_etag
         if not is_touch and not is_same:
             self._steps.put(_restored(self._partition, found))
-        self._checkpoint_etag = None if found is None else found.etag
+        self._follow(found)
         return False
+
+    def _next(self, progress: Progress, nonce: str) -> WriteCheckpoint:
+        is_new, has_state = self._checkpoint_etag is None, progress.state is not None
+        return WriteCheckpoint(
+            self._partition,
+            self._checkpoint_etag,
+            progress.position,
+            self.epoch,
+            nonce,
+            progress.enqueued_at,
+            progress.rewound_by,
+            progress.state,
+            keeps_body=not (is_new or has_state or self._has_body),
+        )
+
+    def _follow(self, found: Checkpoint | None) -> None:
+        """The next write comes after what stands there."""
+        self._checkpoint_etag = None if found is None else found.etag
+        self._has_body = found is not None and found.state is not None
 
     def _new_nonce(self) -> str:
         nonce = self._dice()
@@ -197,6 +210,7 @@ class Fence:
 
     def _stands(self, progress: Progress, etag: str) -> bool:
         self._checkpoint_etag = etag
+        self._has_body = progress.state is not None
         self.committed = progress
         return True
 

@@ -3,6 +3,8 @@
 Rules:
 - One reader at a time: the next opens only after the last has said that it is closed.
 - A checkpoint never says more than the handler has finished; after a drain it says all of it.
+- By time one is due so long after the last was written, or at once where that is longer ago: few
+  events come before it, and it is written no more often.
 - A rewind is one checkpoint write that stores its id, so it is carried out once (rule 5).
 """
 
@@ -80,8 +82,11 @@ class Reading:
             event.position, event.enqueued_at, event.state, self.progress.rewound_by
         )
         if self.is_dirty and (event.is_due or not was_dirty):
-            pause = 0.0 if event.is_due else self._settings.checkpoint_every_s
-            self.checkpoint_at = event.now + pause
+            self.checkpoint_at = event.now if event.is_due else max(event.now, self._next_at)
+
+    @property
+    def _next_at(self) -> float:
+        return self._fence.written_at + self._settings.checkpoint_every_s
 
     @property
     def is_dirty(self) -> bool:
@@ -165,8 +170,7 @@ class Reading:
                 self.checkpoint_at = NEVER
                 yield from self._checkpoint()
                 if self.is_dirty:
-                    soon = event.now + self._settings.checkpoint_every_s
-                    self.checkpoint_at = min(soon, self.checkpoint_at)
+                    self.checkpoint_at = min(self._next_at, self.checkpoint_at)
                 if not self._is_open:
                     return None
             event = yield

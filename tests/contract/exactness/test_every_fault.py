@@ -26,6 +26,7 @@ from support.fault_proxy import (
     Hold,
     LoseReply,
     Refuse,
+    Request,
     Swallow,
     fault_proxy,
     query,
@@ -105,7 +106,7 @@ def at_hub(kind: str, *, drops: bool = False, for_s: float = 0.0, **fields: Any)
     """A scripted fault of the hub, whose readers' connections are cut as well if it says so."""
 
     def inject(world: World) -> Struck:
-        readers = {"hub": world.group.hub_name, "group": "$default"}
+        readers: dict[str, Any] = {"hub": world.group.hub_name, "group": "$default"}
         has_place = kind not in NO_PLACE and fields.get("on") != "management"
         given = {**readers, **fields} if has_place else dict(fields)
         if for_s:
@@ -138,6 +139,10 @@ def on_the_way(to: str, what: Fault, *, cuts: bool = False) -> Inject:
     return inject
 
 
+def checkpoint_writes(request: Request) -> bool:
+    return request.method == "PUT" and "/checkpoint/" in request.target
+
+
 FAULTS: dict[str, Inject] = {
     "a busy hub, while reading": at_hub("server_busy", on="receive", times=4, wait_seconds=1),
     "a busy hub, asked about itself": at_hub("server_busy", on="management", times=1),
@@ -161,12 +166,10 @@ FAULTS: dict[str, Inject] = {
     "storage that is too busy": on_the_way("storage", Answer(status=429, for_s=2)),
     "storage that fails": on_the_way("storage", Answer(status=500, for_s=2)),
     "leases refused": on_the_way("storage", Answer(status=409, match=query("comp=lease"), times=3)),
-    "writes refused": on_the_way(
-        "storage", Answer(status=412, match=query("/checkpoint/"), times=3)
-    ),
+    "writes refused": on_the_way("storage", Answer(status=412, match=checkpoint_writes, times=2)),
     "storage that stands still": on_the_way("storage", Hold(for_s=3)),
     "checkpoints whose replies get lost": on_the_way(
-        "storage", LoseReply(match=query("/checkpoint/"), times=6)
+        "storage", LoseReply(match=checkpoint_writes, times=6)
     ),
     "no way to storage": on_the_way("storage", Refuse(for_s=3), cuts=True),
     "nothing comes from storage": on_the_way("storage", Swallow(for_s=3)),

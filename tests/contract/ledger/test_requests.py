@@ -119,6 +119,7 @@ async def perform_all(ledger: BlobLedger) -> list[Operation]:
     await do(ReadOwnership("0"))
     first = await do(WriteCheckpoint("0", None, HERE, 1, "n"))
     await do(ReadCheckpoint("0"))
+    first = await do(WriteCheckpoint("0", first, HERE, 1, "n1", keeps_body=True))
     await do(WriteCheckpoint("0", first, THERE, 1, "n2", state=b"s"))
     await do(ReadCheckpoint("0"))
     await do(Join("m", here))
@@ -195,6 +196,18 @@ async def test_a_checkpoint_is_one_put_blob_and_never_blocks(
     assert all(r.headers["x-ms-blob-type"] == "BlockBlob" for r in relay.requests)
 
 
+async def test_a_checkpoint_that_keeps_its_body_is_one_conditional_set_blob_metadata(
+    relay: Relay, ledger: BlobLedger
+) -> None:
+    etag = str(await ledger.perform(WriteCheckpoint("0", None, HERE, 1, "n")))
+    relay.requests.clear()
+    await ledger.perform(WriteCheckpoint("0", etag, THERE, 1, "n2", keeps_body=True))
+    (request,) = relay.requests
+    assert request.kind == "PUT metadata"
+    assert request.headers["if-match"] == f'"{etag}"'
+    assert request.headers.get("content-length", "0") == "0"
+
+
 @pytest.mark.parametrize("name", ["acquire", "renew", "change", "release", "break", "write"])
 async def test_a_lost_reply_is_told_as_unknown_and_not_sent_again(
     relay: Relay, ledger: BlobLedger, name: str
@@ -225,12 +238,13 @@ async def test_a_lost_reply_is_told_as_unknown_and_not_sent_again(
     }.get(name, (LeaseState.LEASED, None)), "it was done"
 
 
+@pytest.mark.parametrize("keeps_body", [False, True])
 async def test_a_checkpoint_whose_reply_was_lost_is_found_by_its_nonce(
-    relay: Relay, ledger: BlobLedger
+    relay: Relay, ledger: BlobLedger, keeps_body: bool
 ) -> None:
     etag = str(await ledger.perform(WriteCheckpoint("0", None, HERE, 1, "n1")))
     relay.lose = 1
-    write = WriteCheckpoint("0", etag, THERE, 1, "n2")
+    write = WriteCheckpoint("0", etag, THERE, 1, "n2", keeps_body=keeps_body)
     assert await refusal(ledger, write) is Refusal.UNKNOWN
     assert await refusal(ledger, write) is Refusal.CHANGED
     assert (await checkpoint(ledger, "0")).nonce == "n2"

@@ -119,6 +119,42 @@ async def test_state_and_position_are_written_and_read_together(
     assert found.state_position == (None if state is None else THERE)
 
 
+async def test_a_checkpoint_without_a_state_is_written_without_its_body(world: World) -> None:
+    first = WriteCheckpoint("0", None, HERE, 1, "n1", 12.5, "rw-1")
+    etag = str(await world.ledger.perform(first))
+    write = WriteCheckpoint("0", etag, THERE, 2, "n2", keeps_body=True)
+    written = await world.ledger.perform(write)
+    found = await checkpoint(world.ledger, "0")
+    assert (found.etag, found.position, found.epoch, found.nonce) == (written, THERE, 2, "n2")
+    assert (found.enqueued_at, found.rewound_by, found.state) == (None, "", None)
+    assert await refusal(world.ledger, write) is Refusal.CHANGED, "its ETag has passed"
+
+
+async def test_what_a_write_without_its_body_finds_there_goes_on_standing_there(
+    world: World,
+) -> None:
+    """So it is sent only by who knows that there is nothing."""
+    etag = str(await world.ledger.perform(WriteCheckpoint("0", None, HERE, 1, "n1", state=b"old")))
+    await world.ledger.perform(WriteCheckpoint("0", etag, THERE, 1, "n2", keeps_body=True))
+    found = await checkpoint(world.ledger, "0")
+    assert (found.position, found.state, found.state_position) == (THERE, b"old", HERE)
+    assert found.is_state_behind
+
+
+async def test_a_write_without_its_body_makes_no_checkpoint(world: World) -> None:
+    etag = str(await world.ledger.perform(WriteCheckpoint("0", None, HERE, 1, "n1")))
+    await world.delete(Kind.CHECKPOINT, "0")
+    write = WriteCheckpoint("0", etag, THERE, 1, "n2", keeps_body=True)
+    assert await refusal(world.ledger, write) in (Refusal.CHANGED, Refusal.MISSING)
+    assert await world.ledger.perform(ReadCheckpoint("0")) is None
+
+
+@pytest.mark.parametrize("etag", [None, "0x1"])
+def test_what_is_new_or_has_a_state_cannot_be_written_without_its_body(etag: str | None) -> None:
+    with pytest.raises(ValueError, match="written with its body"):
+        WriteCheckpoint("0", etag, HERE, 1, "n", state=b"s" if etag else None, keeps_body=True)
+
+
 async def test_the_beginning_is_a_checkpoint_like_others(world: World) -> None:
     await world.ledger.perform(WriteCheckpoint("0", None, BEGINNING, 1, "n"))
     assert (await checkpoint(world.ledger, "0")).position == BEGINNING

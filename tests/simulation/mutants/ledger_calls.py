@@ -52,6 +52,17 @@ def checkpoints_unconditional() -> list[tuple[object, str, Any]]:
     return [(MemoryLedger, "perform_at", perform_at)]
 
 
+def body_left_out() -> list[tuple[object, str, Any]]:
+    """Every checkpoint but the first is written as metadata alone, whatever state there is."""
+
+    def perform_at(self: MemoryLedger, operation: Any, now: float) -> Any:
+        if isinstance(operation, WriteCheckpoint) and operation.etag is not None:
+            operation = replace(operation, state=None, keeps_body=True)
+        return _perform(self, operation, now)
+
+    return [(MemoryLedger, "perform_at", perform_at)]
+
+
 def state_apart() -> list[tuple[object, str, Any]]:
     """The state is written first and unconditionally, the position afterwards, if it may be."""
 
