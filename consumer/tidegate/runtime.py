@@ -108,16 +108,20 @@ class Runtime:
 
     async def _watch_partitions(self) -> None:
         known: tuple[PartitionId, ...] = ()
+        said = ""
         while True:
             pause = _PARTITIONS_AGAIN_S
             try:
                 found = await self._source.partitions()
             except SourceError as error:
-                unreadable = m.Report("source-unreadable", None, str(error))
-                self._watch(unreadable)
-                self._carry_out(unreadable)
+                if str(error) != said:
+                    said = str(error)
+                    unreadable = m.Report("source-unreadable", None, said)
+                    self._watch(unreadable)
+                    self._carry_out(unreadable)
                 pause = _SOURCE_RETRY_S
             else:
+                said = ""
                 if found != known:
                     known = found
                     self._tell(m.PartitionsKnown(self._clock(), found))

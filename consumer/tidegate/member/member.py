@@ -22,17 +22,18 @@ from tidegate.member.messages import (
     Answered,
     Command,
     Event,
+    HandlerReturned,
     LoadsMeasured,
     PartitionsKnown,
     Perform,
     Remember,
     RenewalRefused,
     Renewed,
-    Report,
     StopAsked,
     Stopped,
     Woken,
 )
+from tidegate.member.outage import LASTING, Outage
 from tidegate.member.presence import Membership
 from tidegate.member.steps import NEVER
 from tidegate.member.taking import Taking
@@ -40,7 +41,7 @@ from tidegate.member.tenure import Tenure
 from tidegate.member.tenures import Tenures
 from tidegate.member.view import Mine, Sight, sight_of, snapshot, stopping, told
 from tidegate.model import Listing, Owner, PartitionId
-from tidegate.ports import CreateOwnership, List, Refusal, Renew
+from tidegate.ports import CreateOwnership, List, Renew
 from tidegate.settings import MemberSettings
 
 # Ticks stay fast this long after the last sign of change, so that what follows it is seen at once.
@@ -68,6 +69,7 @@ class Member:
         self._taking = Taking(settings, self.owner, self._tenures, dice)
         self._forgetting = Forgetting(settings)
         self._flaws = Flaws()
+        self._outage = Outage(settings)
         self._partitions: tuple[PartitionId, ...] = ()
         self._loads = Loads(settings.name)
         self._sight: Sight | None = None
@@ -122,6 +124,8 @@ class Member:
                 self._list_at = min(self._list_at, event.now)
             case LoadsMeasured(loads=loads):
                 self._loads.measured(loads)
+            case HandlerReturned():
+                self._tenures.on_returned(event.partition, event.serial)
             case StopAsked():
                 self._is_stopping = True
                 self._changed_at = event.now
@@ -144,6 +148,7 @@ class Member:
             commands += self._membership.announce(
                 self._loads.announced,
                 self._taking.wants.announced(),
+                self._tenures.declined(now),
                 is_leaving=self._is_stopping,
             )
         return commands + self._taking.on_time(now) + self._tenures.on_time(now)
@@ -170,17 +175,17 @@ class Member:
         if not isinstance(event.reply, Listing):
             self._taking.stall.on_failure()
             self._list_at = event.now + self._settings.fast_tick_s
-            if event.refusal in (Refusal.DENIED, Refusal.INVALID, Refusal.MISSING):
+            if event.refusal in LASTING:
                 self._list_at = event.now + self._settings.settled_tick_s
-                return [Report("ledger-unreadable", None, event.message)]
-            return []
+            return [*self._outage.on_failure(event.refusal, event.message, event.now)]
         listing = event.reply
         self._sight = sight = sight_of(listing, self._sight, self._settings)
         self._taking.stall.on_listing(listing, event.sent_at, event.now)
         self._tenures.see(listing)
         self._membership.see(listing.members.get(self.owner.name), event.sent_at)
         self._taking.gathering.see(sight.alive, event.now)
-        commands = self._flaws.on_listing(listing) + self._act(event.now)
+        commands = [*self._outage.on_success(event.now), *self._flaws.on_listing(listing)]
+        commands += self._act(event.now)
         commands += self._forgetting.on_listing(listing, event.now)
         self._keep_loads()
         self._loads.see(listing, self._tenures.live)
@@ -207,7 +212,7 @@ class Member:
             taking.joined_at = now
         commands = taking.inherit(listing, self._inherited)
         self._inherited = {}
-        plan = self._planned(sight)
+        plan = self._planned(sight, now)
         commands += give(
             self._tenures,
             listing,
@@ -226,10 +231,16 @@ class Member:
             taking.wants.update((), listing.ownerships, now)
         return commands + taking.try_wants(now)
 
-    def _planned(self, sight: Sight) -> balance.Plan:
+    def _planned(self, sight: Sight, now: float) -> balance.Plan:
         """The plan; the same one where nothing has changed."""
         tenures = self._tenures
-        mine = Mine(self._is_stopping, tenures.owned(), tenures.given, self._loads.announced)
+        mine = Mine(
+            self._is_stopping,
+            tenures.owned(),
+            tenures.given,
+            self._loads.announced,
+            tenures.declined(now),
+        )
         facts = snapshot(sight, self._partitions, mine, self._settings)
         if self._plan is None or facts != self._snapshot:
             self._snapshot, self._plan = facts, balance.plan(facts)

@@ -139,6 +139,15 @@ class ReaderGaveUp:
 
 
 @dataclass(frozen=True, slots=True)
+class HandlerReturned:
+    """What hung when a reader gave up has come back: its partition can be handled here again."""
+
+    now: float
+    partition: PartitionId
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
 class LoadsMeasured:
     """What each partition of ours costs, as a share of one member's capacity."""
 
@@ -166,6 +175,7 @@ Event = (
     | Handled
     | ReaderClosed
     | ReaderGaveUp
+    | HandlerReturned
     | LoadsMeasured
     | StopAsked
 )

@@ -52,6 +52,7 @@ class Membership:
         self,
         loads: Mapping[PartitionId, float],
         wants: Mapping[PartitionId, str],
+        declines: frozenset[PartitionId],
         *,
         is_leaving: bool,
     ) -> list[Command]:
@@ -61,6 +62,7 @@ class Membership:
             said is not None
             and said.loads == loads
             and said.wants == wants
+            and said.declines == declines
             and said.is_leaving == is_leaving
         )
         if is_said or self._in_flight is not None or not self.is_present:
@@ -74,6 +76,7 @@ class Membership:
             MappingProxyType(dict(loads)),
             MappingProxyType(dict(wants)),
             is_leaving,
+            declines,
         )
         return self._send(Announce(wish, self.lease_id))
 
@@ -85,6 +88,7 @@ class Membership:
         is_as_said = (
             found is not None
             and found.wants == said.wants
+            and found.declines == said.declines
             and found.is_leaving == said.is_leaving
             and found.incarnation == said.incarnation
             and found.loads.keys() == said.loads.keys()

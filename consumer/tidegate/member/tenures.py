@@ -4,6 +4,8 @@ Rules:
 - At most one tenure of a partition at a time; a serial tells one from the next.
 - What was given away counts as the receiver's while its lease lasts; if it runs out untaken, it is
   nobody's.
+- A partition whose handler hangs is declined until the call comes back, or this member owns it
+  again; five minutes at the most, since nobody may ever hear of the call again.
 - Epochs are remembered beyond the tenure, so that ours go up even where all blobs were deleted.
 """
 
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tidegate.member.messages import Command, Event, Woken
+from tidegate.member.messages import Command, Event, ReaderGaveUp, Woken
 from tidegate.member.steps import NEVER
 from tidegate.member.tenure import Tenure
 from tidegate.model import Listing, MemberName, Owner, PartitionId
@@ -19,6 +21,7 @@ from tidegate.settings import MemberSettings
 
 # A partition whose ledger rows were not ours to read is left alone this long.
 _HALT_S = 30.0
+_DECLINE_S = 300.0
 
 
 class Tenures:
@@ -35,6 +38,8 @@ class Tenures:
         self._serial = 0
         self._epochs: dict[PartitionId, int] = {}
         self._halted_until: dict[PartitionId, float] = {}
+        # By which tenure, and until when.
+        self._declined: dict[PartitionId, tuple[int, float]] = {}
         self._touched: set[PartitionId] = set()
 
     def start(self, partition: PartitionId) -> Tenure:
@@ -43,6 +48,7 @@ class Tenures:
         floor = self._epochs.get(partition, 0)
         tenure = Tenure(self._settings, self._owner, partition, self._serial, self._dice, floor)
         self.live[partition] = tenure
+        self._declined.pop(partition, None)
         self._touched.add(partition)
         return tenure
 
@@ -57,7 +63,18 @@ class Tenures:
         if tenure is None or serial not in (None, tenure.serial):
             return []
         self._touched.add(partition)
+        if isinstance(event, ReaderGaveUp):
+            self._declined[partition] = tenure.serial, event.now + _DECLINE_S
         return tenure.handle(event)
+
+    def on_returned(self, partition: PartitionId, serial: int) -> None:
+        """What hung in a tenure has come back."""
+        if self._declined.get(partition, (None, 0.0))[0] == serial:
+            del self._declined[partition]
+
+    def declined(self, now: float) -> frozenset[PartitionId]:
+        """What this member cannot handle for now."""
+        return frozenset(p for p, (_, until) in self._declined.items() if now < until)
 
     def on_time(self, now: float) -> list[Command]:
         if now < self.wake_at:

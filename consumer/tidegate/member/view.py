@@ -5,7 +5,8 @@ What a listing says is told by balance/listed.py; a member adds here what it kno
 Rules:
 - What this member knows of its own partitions is newer than any listing and goes before it, and
   so does what it has given away, until the listing shows that the receiver has it.
-- It lives, whatever a listing shows, with the weight that it has now and its own word on leaving.
+- It lives, whatever a listing shows, with the weight that it has now and its own word on leaving
+  and on what it declines.
 - What an absent member is to get waits for it as long as the settings say, from when this one was
   missed: what nobody owns for `expected_grace_s`, what has an owner for `absent_limit_s`.
 """
@@ -43,6 +44,8 @@ class Mine:
     given: Mapping[PartitionId, tuple[MemberName, str]]
     # What it announces that each costs.
     loads: Mapping[PartitionId, float]
+    # What it cannot handle for now.
+    declines: frozenset[PartitionId] = frozenset()
 
 
 def sight_of(listing: Listing, before: Sight | None, settings: MemberSettings) -> Sight:
@@ -88,7 +91,7 @@ def snapshot(
     name = settings.name
     is_leaving = mine.is_leaving or name in sight.roster.leaving
     others = [member for member in shown.members if member.name != name]
-    me = MemberFacts(name, settings.weight, is_leaving)
+    me = MemberFacts(name, settings.weight, is_leaving, mine.declines)
     return replace(
         shown,
         members=tuple(sorted([*others, me], key=lambda member: member.name)),

@@ -26,9 +26,14 @@ ROOT = "tidegate"
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 # Kinds of reports that say that all is as it should be.
-_CALM = frozenset({"rewound", "stopping", "taken", "unstuck"})
+_CALM = frozenset({"ledger-readable", "rewound", "stopping", "taken", "unstuck"})
 # Kinds after which something does not go on by itself.
-_GRAVE = frozenset({"dead-letter", "halted", "handler-halted", "name-taken", "stuck", "unreadable"})
+_GRAVE = frozenset(
+    {
+        *("dead-letter", "halted", "handler-halted", "ledger-unreadable", "name-taken", "stuck"),
+        "unreadable",
+    }
+)
 _FIELDS = "tidegate"
 
 
