@@ -6,6 +6,9 @@ VENV := .venv/bin
 UNIT_TESTS := tests/unit
 # What `make test` runs; a part of it: make test TESTS=tests/contract/hub
 TESTS ?= tests/unit tests/model tests/simulation tests/contract tests/packaging
+# Consumers as processes, killed and cut off: mostly waiting for leases to end.
+LIVE_TESTS := tests/contract/group tests/contract/handlers tests/contract/exactness \
+	tests/contract/service
 # More arguments for pytest: make test ARGS='-k checkpoint -x'
 ARGS ?=
 # Inputs for each fuzzed parser.
@@ -20,7 +23,7 @@ CLUSTER ?= tidegate
 NODES ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help cluster cluster-down demo test test-cluster test-java check lint simulate fuzz lock clean
+.PHONY: help cluster cluster-down demo test test-cluster test-java test-live check lint simulate fuzz lock clean
 .SUFFIXES:
 
 help: ## say what each target does
@@ -34,7 +37,7 @@ demo: ## run the hub with sensors sending and a reader printing, until Ctrl-C
 test: ## lint, then every test that wants no root and no Docker (10 minutes at most)
 	@$(PYTHON) scripts/prepare.py dev azurite js
 	@$(MAKE) --no-print-directory lint
-	$(VENV)/python -m pytest -n auto --dist loadfile --durations 10 $(TESTS) $(ARGS)
+	$(VENV)/python -m pytest -n auto --dist loadfile --durations 10 $(addprefix --ignore=,$(LIVE_TESTS)) $(TESTS) $(ARGS)
 
 cluster: ## a Kubernetes cluster with the project's images on it; see docs/cluster.md
 	@$(PYTHON) scripts/prepare.py dev azurite
@@ -46,6 +49,10 @@ cluster-down: ## remove it, and all that was started for it
 test-cluster: ## the tests on a cluster: the one of KUBECONFIG, else one of kind
 	@$(PYTHON) scripts/prepare.py dev azurite
 	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) tests/cluster $(ARGS)
+
+test-live: ## consumers as processes of their own, killed, paused and cut off (5 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite
+	$(VENV)/python -m pytest -n 4 --dist load --durations 10 $(LIVE_TESTS) $(ARGS)
 
 test-java: ## the hub's contract by the official Java SDK: wants Java 17 and Maven
 	@$(PYTHON) scripts/prepare.py dev java

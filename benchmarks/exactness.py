@@ -45,13 +45,14 @@ class Size:
     members: int
     events: int  # of each partition, while members are killed
     seconds: float
+    kill_s: float  # so long of it
     gap_s: tuple[float, float]
     restart_events: int  # of each partition, during the rolling restart
     restart_s: float
 
 
-FULL = Size(16, 4, 312_500, 300.0, (3.0, 9.0), 30_000, 40.0)
-QUICK = Size(4, 2, 20_000, 6.0, (1.0, 2.0), 8_000, 6.0)
+FULL = Size(16, 4, 312_500, 300.0, 300.0, (3.0, 9.0), 30_000, 40.0)
+QUICK = Size(4, 2, 20_000, 6.0, 4.0, (0.5, 1.0), 8_000, 6.0)
 
 
 class ServedHub:
@@ -94,20 +95,20 @@ def place(size: Size) -> Iterator[tuple[ExactGroups, tuple[LedgerWatch, ...]]]:
         yield groups, ledgers
 
 
-def kill_them(bench: Bench, groups: ExactGroups, size: Size, seed: int) -> None:
-    """Events flow, members are killed and come back; then all is handled."""
+def kill_them(bench: Bench, groups: ExactGroups, size: Size, seed: int) -> int:
+    """Events flow, members are killed and come back; then all is handled. Gives what was sent."""
     with groups.sending(0, size.events, size.seconds):
         groups.wait_until_each_reads(SETTLE_S)
         begun = time.monotonic()
         groups.strike(
-            kills(seed, groups=2, members=size.members, until_s=size.seconds, gap_s=size.gap_s)
+            kills(seed, groups=2, members=size.members, until_s=size.kill_s, gap_s=size.gap_s)
         )
     sent = time.monotonic()
     groups.wait_until_handled(size.events, CATCH_UP_S)
-    groups.wait_until_each_reads(SETTLE_S)
     caught_up_s = round(time.monotonic() - sent, 1)
     events = size.events * size.partitions
     rate = round(2 * events / (time.monotonic() - begun))
+    handled_up_to = groups.settle(size.events, SETTLE_S)
     plain = groups.plain_log
     most = max(plain.repeats.values(), default=0)
     killed = f"{events:,} events"
@@ -122,19 +123,21 @@ def kill_them(bench: Bench, groups: ExactGroups, size: Size, seed: int) -> None:
         ("plain handler: most duplicates of one owner, against its budget", "events", most, BUDGET),
     ):
         bench.add(make_line(f"{killed}, {what}", unit, ours=ours, target=target))
+    return handled_up_to
 
 
-def restart_them(bench: Bench, groups: ExactGroups, size: Size) -> None:
-    """A clean rolling restart of both groups, while events flow."""
-    before = [log.duplicates for log in groups.logs]
-    with groups.sending(size.events, size.events + size.restart_events, size.restart_s):
+def restart_them(bench: Bench, groups: ExactGroups, size: Size, sent: int) -> int:
+    """A clean rolling restart of both groups, while events flow. Gives what was sent."""
+    before = sum(log.duplicates for log in groups.logs)
+    end = sent + size.restart_events
+    with groups.sending(sent, end, size.restart_s):
         for members in groups.both:
             groups.restart_each(members, SETTLE_S)
-    groups.wait_until_handled(size.events + size.restart_events, CATCH_UP_S)
-    after = [log.duplicates for log in groups.logs]
-    again = sum(after) - sum(before)
+    end = groups.settle(end, CATCH_UP_S)
+    again = sum(log.duplicates for log in groups.logs) - before
     what = f"rolling restart of {2 * size.members} members: duplicates"
     bench.add(make_line(what, "events", ours=again, target=0))
+    return end
 
 
 def main() -> None:
@@ -144,9 +147,8 @@ def main() -> None:
     print(f"SEED={seed}")
     with place(size) as (groups, ledgers):
         groups.start()
-        kill_them(bench, groups, size, seed)
-        restart_them(bench, groups, size)
-        events = size.events + size.restart_events
+        sent = kill_them(bench, groups, size, seed)
+        events = restart_them(bench, groups, size, sent)
         wrong = groups.wrong_totals(events, SETTLE_S)
         groups.stop()
         lost = sum(log.lost() for log in groups.logs)

@@ -53,7 +53,14 @@ class Close(StrEnum):
 
 
 class HungError(Exception):
-    """The handler was told to stop and does not come back: the partition is given away."""
+    """The handler was told to stop and does not come back: the partition is given away.
+
+    `on_return` takes what shall be called once it comes back after all.
+    """
+
+    def __init__(self, message: str, on_return: Callable[[Callable[[], None]], None]) -> None:
+        super().__init__(message)
+        self.on_return = on_return
 
 
 class PartitionHandler(Protocol):

@@ -120,6 +120,8 @@ class Presence:
     wants: Mapping[PartitionId, str] = field(default_factory=lambda: MappingProxyType({}))
     # It is stopping: it gives everything and takes nothing.
     is_leaving: bool = False
+    # Partitions that it cannot handle for now: others shall have them.
+    declines: frozenset[PartitionId] = frozenset()
 
     @property
     def is_alive(self) -> bool:

@@ -149,5 +149,9 @@ class RunningReader:
         if isinstance(error, SourceError):
             return m.ReaderFailed(now, self.partition, self.serial, str(error))
         if isinstance(error, HungError):
+            error.on_return(self._say_returned)
             return m.ReaderGaveUp(now, self.partition, self.serial, str(error))
         raise error
+
+    def _say_returned(self) -> None:
+        self._tell(m.HandlerReturned(self._clock(), self.partition, self.serial))

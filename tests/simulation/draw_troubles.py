@@ -141,6 +141,11 @@ def _slow_handler(draw: _Draw) -> list[Trouble]:
     return [Trouble(at, What.SLOW_HANDLER, draw.member(), draw.partition(), length_s)]
 
 
+def _hung_handler(draw: _Draw) -> list[Trouble]:
+    at, length_s = draw.when(), draw.dice.uniform(1.0, 60.0)
+    return [Trouble(at, What.HUNG_HANDLER, draw.member(), draw.partition(), length_s)]
+
+
 def _by_hand(draw: _Draw) -> list[Trouble]:
     what = draw.dice.choice(
         (
@@ -196,14 +201,14 @@ _Maker = Callable[[_Draw], list[Trouble]]
 _COMMON: list[_Maker] = [_join, _stop, _kill]
 _ALL: list[_Maker] = [
     *_COMMON, _pause, _sleep, _block, _storage_down, _slow_storage, _hub_down, _slow_handler,
-    _by_hand, _more_partitions, _roster,
+    _hung_handler, _by_hand, _more_partitions, _roster,
 ]  # fmt: skip
 _MAKERS: dict[Kind, list[_Maker]] = {
     Kind.KILLS: _COMMON,
     Kind.PAUSES: [*_COMMON, _pause, _pause, _sleep, _sleep, _block],
     Kind.STORAGE: [*_COMMON, _storage_down, _slow_storage],
     Kind.HANDS: [_kill, _by_hand, _by_hand, _by_hand, _official],
-    Kind.HUB: [*_COMMON, _hub_down, _slow_handler, _more_partitions],
+    Kind.HUB: [*_COMMON, _hub_down, _slow_handler, _hung_handler, _more_partitions],
     Kind.ROSTER: [*_COMMON, _roster],
     Kind.ALONE: [*_COMMON, _kill],
     Kind.EVERYTHING: _ALL,

@@ -39,7 +39,7 @@ def hostile(seed: int) -> Script:
         latency_s=dice.choice((0.02, 0.2)),
         event_every_s=1.0,
         hand_over_limit_s=20.0,
-        checkpoint_every_s=1.0,
+        checkpoint_every_s=3.0,
     )
 
 
@@ -63,6 +63,22 @@ def stubborn(seed: int) -> Script:
         troubles=tuple(troubles),
         quiet_from=110.0,
         rates=Rates(late=0.1, twice=0.5),
+    )
+
+
+def hanging(seed: int) -> Script:
+    """A calm world in which the handler of one member hangs at one partition for a while."""
+    dice = Random(f"hanging {seed}")
+    members, partitions = dice.randint(2, 3), dice.randint(1, 3)
+    member, partition = f"m{dice.randrange(members)}", str(dice.randrange(partitions))
+    length_s = dice.uniform(15.0, 50.0)
+    joins = [Trouble(0.0, What.JOIN, f"m{number}") for number in range(members)]
+    return replace(
+        hostile(seed),
+        kind=Kind.HUB,
+        partitions=partitions,
+        troubles=(*joins, Trouble(25.0, What.HUNG_HANDLER, member, partition, length_s)),
+        rates=Rates(),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from simulation.draw import draw, kind_of
-from simulation.hostile import hostile, stubborn
+from simulation.hostile import hanging, hostile, stubborn
 from simulation.mutants import ledger_calls, tenure_life, whole_member
 from simulation.run import Outcome, run_script
 from simulation.script import Kind, Script
@@ -109,6 +109,7 @@ MUTATIONS = (
     _m("a tenure begins anew", 0, "P3", tenure_life.begins_anew, Kind.KILLS),
     _m("a reader goes back to the checkpoint", 0, "P5", tenure_life.reads_again, Kind.HUB),
     _m("orphans are claimed late", 0, "P6", whole_member.claims_late, Kind.KILLS),
+    _m("nobody says what it declines", 0, "P6", whole_member.declines_nothing, worlds=hanging),
     _m("the plan forgets who owns what", 0, "P7 P8", whole_member.plan_unsticky, Kind.CALM),
     _m("ticks are always fast", 0, "P8", whole_member.always_fast, Kind.CALM),
     _m("nothing is claimed without a roster", 0, "P11", whole_member.needs_roster, Kind.ALONE),

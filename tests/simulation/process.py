@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from simulation.hanging import Hanging
 from simulation.history import ASKED_TO_STOP, KILLED, STARTED, STOPPED, Lived, Noted
 from simulation.keeper_thread import KeeperThread
 from simulation.reader import WorldReader
@@ -59,6 +60,7 @@ class Process:
         self.readers: dict[PartitionId, WorldReader] = {}
         self._waiting: dict[PartitionId, WorldReader] = {}
         self._handler_s: dict[PartitionId, float] = {}
+        self.hanging = Hanging(self.tell)
         self._wake_due: float | None = None
         self.loop_ran_at = world.clock.now
         self._spins = 0
@@ -84,7 +86,8 @@ class Process:
     @property
     def is_handling(self) -> bool:
         """Whether a handler is at work."""
-        return not self.is_dead and any(reader.is_handling for reader in self.readers.values())
+        is_any = any(reader.is_handling for reader in self.readers.values())
+        return not self.is_dead and (is_any or bool(self.hanging))
 
     # --- what may run
 

@@ -105,6 +105,10 @@ class WorldReader:
             last = min(newest, self.sequence + (1 if is_slow else BATCH))
             took = self.process.handler_s(self.partition) * (last - self.sequence)
             self._batch += 1
+            if self.partition in self.process.hanging:
+                limit_s = world.script.handler_limit_s
+                world.clock.after(limit_s, self.process.in_loop, self._on_limit, last, self._batch)
+                return
             world.clock.after(took, self.process.in_loop, self._on_handled, last, self._batch)
             return
         next_at = world.hub.next_at(self.partition, self.sequence)
@@ -116,6 +120,15 @@ class WorldReader:
     def _on_arrival(self, wait: int) -> None:
         if wait == self._waited:
             self._receive()
+
+    def _on_limit(self, last: int, batch: int) -> None:
+        """The call that hung has come back, or is given up: nothing of it counts."""
+        if self.partition not in self.process.hanging:
+            self._on_handled(last, batch)
+        elif not self.is_ended and batch == self._batch:
+            self.is_handling = False
+            self.process.hanging.give_up(self.partition, self.serial)
+            self._end(m.ReaderGaveUp)
 
     def _on_handled(self, last: int, batch: int) -> None:
         if self.is_ended or batch != self._batch:
@@ -156,7 +169,8 @@ class WorldReader:
         self._is_closing = True
         if self.is_ended or (self.is_handling and drain):
             return
-        if self.is_handling and self.process.world.dice.random() < 0.5:
+        is_at_work = self.is_handling and self.partition not in self.process.hanging
+        if is_at_work and self.process.world.dice.random() < 0.5:
             # It is dropped after the first event of its batch.
             self._record_handled(self.sequence + 1)
         self.is_handling = False
@@ -174,7 +188,7 @@ class WorldReader:
         else:
             self._end(m.ReaderClosed)
 
-    def _end(self, how: type[m.ReaderClosed | m.ReaderFailed | m.ReaderRefused]) -> None:
+    def _end(self, how: type[m.Event]) -> None:
         self.is_ended = True
         if self._link is not None:
             self.process.world.hub.detach(self._link)
@@ -191,6 +205,8 @@ class WorldReader:
         elif how is m.ReaderFailed:
             failure = self._failure
             self.process.tell(lambda now: m.ReaderFailed(now, partition, serial, failure))
+        elif how is m.ReaderGaveUp:
+            self.process.tell(lambda now: m.ReaderGaveUp(now, partition, serial, "it hangs"))
         elif how is m.ReaderOpened:
             self.process.tell(lambda now: m.ReaderOpened(now, partition, serial))
         else:

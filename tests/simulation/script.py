@@ -42,6 +42,7 @@ class What(StrEnum):
     HUB_DOWN = "hub-down"
     SLOW_STORAGE = "slow-storage"
     SLOW_HANDLER = "slow-handler"
+    HUNG_HANDLER = "hung-handler"  # calls for a partition come back only when it is over
     BREAK_LEASE = "break-lease"
     DELETE_OWNERSHIP = "delete-ownership"
     DELETE_CHECKPOINT = "delete-checkpoint"
@@ -96,6 +97,8 @@ class Script:
     latency_s: float = 0.01
     drift: float = 0.0
     handler_s: float = 0.01
+    # After this a reader gives a call up that has not come back.
+    handler_limit_s: float = 5.0
     # Mean time between two events of a partition.
     event_every_s: float = 3.0
     lease_s: float = 15.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.hostile import hostile, stubborn
+from simulation.hostile import hanging, hostile, stubborn
 from simulation.judge import CHECKERS
 from simulation.mutations import MUTATIONS, Mutation
 from simulation.run import run_script
@@ -24,7 +24,7 @@ def test_a_weaker_member_is_caught_where(mutation: Mutation) -> None:
 @pytest.mark.parametrize("begin", range(0, 200, 50))
 def test_the_real_member_passes_in_hostile_worlds(begin: int) -> None:
     """Otherwise a mutation could be caught for something that it did not do."""
-    for worlds in (hostile, stubborn):
+    for worlds in (hostile, stubborn, hanging):
         failed = {
             seed: outcome.problems[:3]
             for seed in range(begin, begin + 50)

@@ -41,6 +41,7 @@ class Troubles:
             What.HUB_DOWN: self._hub_down,
             What.SLOW_STORAGE: self._slow_storage,
             What.SLOW_HANDLER: self._slow_handler,
+            What.HUNG_HANDLER: self._hung_handler,
             What.BREAK_LEASE: self._break_lease,
             What.DELETE_OWNERSHIP: lambda trouble: self._delete(Kind.OWNERSHIP, trouble),
             What.DELETE_CHECKPOINT: lambda trouble: self._delete(Kind.CHECKPOINT, trouble),
@@ -142,6 +143,12 @@ class Troubles:
             partition, normal_s = trouble.partition, self._world.script.handler_s
             process.slow_down(partition, trouble.length_s)
             self._lasts(2 * trouble.length_s, lambda: process.slow_down(partition, normal_s))
+
+    def _hung_handler(self, trouble: Trouble) -> None:
+        process = self._living(trouble.member)
+        if process is not None:
+            process.hanging.begin(trouble.partition)
+            self._lasts(trouble.length_s, lambda: process.hanging.end(trouble.partition))
 
     # --- storage and hub
 

@@ -31,6 +31,7 @@ from support.wait import WaitedTooLong, wait_until
 
 PLAIN = "plain"
 _HERE = Path(__file__).parent
+_TO_SETTLE = 100  # events
 _SENDER = _HERE / "numbered_sender.py"
 
 
@@ -118,6 +119,18 @@ class ExactGroups:
             f"{events} events of each partition to be handled",
             self.standing,
         )
+
+    def settle(self, sent: int, seconds: float) -> int:
+        """Waits until every partition is read by a member that lives; gives how many are sent now.
+
+        Who was killed may have handled everything: what its successors repeat comes only when its
+        leases have ended. They are there when they have handled what is sent after the last kill.
+        """
+        end = sent + _TO_SETTLE
+        with self.sending(sent, end, 1.0):
+            self.wait_until_each_reads(seconds)
+        self.wait_until_handled(end, seconds)
+        return end
 
     def restart_each(self, members: KilledMembers, seconds: float) -> None:
         """A rolling restart: the next begins when the one before reads again."""

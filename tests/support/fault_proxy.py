@@ -6,7 +6,7 @@
         proxy.add(LoseReply(match=query("comp=lease"), times=1))   # done, but nobody hears of it
         proxy.cut()                                                # every connection, now
         proxy.add(Swallow("to_client", for_s=20))                  # one direction is dead
-    proxy.add(Hold(for_s=20))                                  # a stall: all is done afterwards
+        proxy.add(Hold(for_s=20))                                  # a stall: all is done after it
 
 Rules: it runs on a thread of its own; a fault without `times` and `for_s` stands until `clear`.
 HTTP faults look at whole requests, one after another on a connection, as storage clients send them.
@@ -26,8 +26,7 @@ from typing import Literal, TypeVar
 Direction = Literal["to_server", "to_client"]
 Match = Callable[["Request"], bool]
 
-_CHUNK = 65_536
-_LOOK_AGAIN_S = 0.02
+_CHUNK, _LOOK_AGAIN_S = 65_536, 0.02
 
 
 @dataclass(frozen=True)
@@ -131,8 +130,7 @@ class FaultProxy:
     def clear(self) -> None:
         self._faults.clear()
 
-    def cut(self) -> None:
-        """Ends every connection that there is."""
+    def cut(self) -> None:  # every connection that there is
         self._loop.call_soon_threadsafe(self._cut)
 
     # --- on the proxy's thread
@@ -145,6 +143,9 @@ class FaultProxy:
         await asyncio.to_thread(stop.wait)
         server.close()
         self._cut()
+        serving = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*serving, return_exceptions=True)
+        await asyncio.sleep(0)  # the loop takes leave of the sockets that were aborted
 
     async def _held(self, request: Request) -> None:
         hold = self._standing(Hold, request)
@@ -177,7 +178,7 @@ class FaultProxy:
             serve = self._http if self._is_http else self._tcp
             await serve(reader, writer, up_reader, up_writer)
         except (OSError, asyncio.IncompleteReadError):
-            return  # One of the two ends has gone, and so does the other, below.
+            return  # one of the two ends has gone, and so does the other
         finally:
             for end in ends:
                 self._writers.discard(end)

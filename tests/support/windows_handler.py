@@ -15,7 +15,13 @@ from azure.storage.blob.aio import ContainerClient
 from numbered_events import WINDOWS, count, name_of  # type: ignore[import-not-found]
 from seen import see  # type: ignore[import-not-found]
 
-_clients: list[ContainerClient] = []
+# One for each partition, because a partition's end is told and the process's is not.
+_clients: dict[str, ContainerClient] = {}
+
+
+async def on_close(partition: str, reason: str) -> None:
+    if partition in _clients:
+        await _clients.pop(partition).close()
 
 
 async def handle(events: Sequence[Any], context: Any) -> None:
@@ -33,9 +39,11 @@ async def on_time(context: Any) -> None:
 
 
 async def write_due(windows: Any, context: Any) -> None:
-    if not _clients:
+    client = _clients.get(context.partition)
+    if client is None:
         container = f"{context.group}-totals"
-        _clients.append(ContainerClient.from_connection_string(os.environ["STORAGE"], container))
+        client = ContainerClient.from_connection_string(os.environ["STORAGE"], container)
+        _clients[context.partition] = client
     for window in windows.due(context.now):
         name = f"{context.partition}/{name_of(window.start)}"
-        await _clients[0].upload_blob(name, window.as_json(), overwrite=True)
+        await client.upload_blob(name, window.as_json(), overwrite=True)

@@ -26,6 +26,8 @@ class MemberFacts:
     name: MemberName
     weight: float = 1.0
     is_leaving: bool = False
+    # Partitions that it cannot handle for now.
+    declines: frozenset[PartitionId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,16 @@ Rules:
 - Loads become whole numbers, so that their sums are exact whatever the order.
 - Takers are the members between whom everything is shared out in the end: those who are present
   and stay, and those who are expected and still waited for.
+- A partition that somebody declines is pinned to one who does not: to its owner, if that is such a
+  one, else by its place in the order, so that the choice stands while moves are under way. Where
+  nobody present can have it, it is planned as if nobody declined it: who gets it tries again, and
+  that is the only way on.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median_low
 
@@ -36,7 +40,8 @@ class Group:
     leavers: tuple[MemberName, ...]  # present and leaving
     weights: dict[MemberName, float]  # of everybody present, as they say
     places: dict[MemberName, int]  # of the takers: the order in which they came
-    pins: dict[PartitionId, MemberName]  # to takers only
+    pins: dict[PartitionId, MemberName]  # to takers only; with what is declined
+    declined: dict[PartitionId, tuple[MemberName, ...]]  # by whom, where somebody else can have it
     band: float
     busy_from: int
 
@@ -52,8 +57,12 @@ def group_of(snapshot: Snapshot) -> Group:
     stayers = tuple(member.name for member in members if not member.is_leaving)
     weights = {member.name: _weight(member) for member in members}
     takers = _takers(snapshot, stayers, weights)
-    unpaused = (partition for partition in snapshot.partitions if not partition.is_paused)
-    partitions = tuple(sorted(unpaused, key=lambda partition: sort_key(partition.id)))
+    ordered = sorted(snapshot.partitions, key=lambda partition: sort_key(partition.id))
+    partitions = tuple(partition for partition in ordered if not partition.is_paused)
+    decliners = _decliners(members)
+    willing = {name: takers[name] for name in stayers if takers[name] > 0}
+    given = _given_to_the_willing(ordered, decliners, willing)
+    pinned = {p.id: p.pinned_to for p in partitions if p.pinned_to in takers and p.pinned_to}
     return Group(
         partitions=partitions,
         owners={p.id: p.owner for p in partitions if p.owner is not None and p.owner in weights},
@@ -63,7 +72,8 @@ def group_of(snapshot: Snapshot) -> Group:
         leavers=tuple(member.name for member in members if member.is_leaving),
         weights=weights,
         places=_places(snapshot, takers),
-        pins={p.id: p.pinned_to for p in partitions if p.pinned_to in takers and p.pinned_to},
+        pins=pinned | given,
+        declined={id: decliners[id] for id in given},
         band=snapshot.band,
         busy_from=_units(snapshot.busy_from),
     )
@@ -87,6 +97,32 @@ def _takers(
     usual = median_low([weight for weight in weights.values() if weight > 0] or [1.0])
     takers |= {name: usual for name in snapshot.expected if name not in weights}
     return usable(dict(sorted(takers.items())))
+
+
+def _decliners(members: Iterable[MemberFacts]) -> dict[PartitionId, tuple[MemberName, ...]]:
+    found: dict[PartitionId, tuple[MemberName, ...]] = {}
+    for member in members:
+        for id in member.declines:
+            found[id] = (*found.get(id, ()), member.name)
+    return found
+
+
+def _given_to_the_willing(
+    ordered: Iterable[PartitionFacts],
+    decliners: Mapping[PartitionId, Collection[MemberName]],
+    willing: Iterable[MemberName],
+) -> dict[PartitionId, MemberName]:
+    """Who is to have each partition that somebody declines."""
+    given: dict[PartitionId, MemberName] = {}
+    for place, partition in enumerate(ordered):
+        id = partition.id
+        if id not in decliners or partition.is_paused:
+            continue
+        able = [name for name in willing if name not in decliners[id]]
+        if able:
+            fixed = (name for name in (partition.pinned_to, partition.owner) if name in able)
+            given[id] = next(fixed, None) or able[place % len(able)]
+    return given
 
 
 def _places(snapshot: Snapshot, takers: Iterable[MemberName]) -> dict[MemberName, int]:

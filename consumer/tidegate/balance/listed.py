@@ -141,7 +141,8 @@ def _member(listing: Listing, name: MemberName, roster: Roster) -> MemberFacts:
     presence = listing.members.get(name)
     if presence is None:
         return MemberFacts(name, is_leaving=True)
-    return MemberFacts(name, presence.weight, presence.is_leaving or name in roster.leaving)
+    is_leaving = presence.is_leaving or name in roster.leaving
+    return MemberFacts(name, presence.weight, is_leaving, presence.declines)
 
 
 def _partitions(

@@ -97,10 +97,13 @@ class _Reasons:
         self._kept_for = {name: id for id, name in hot.items()}
         self._owned = Counter(group.owners.values())
         self._shares = Counter(goal.values())
-        self._comes = {name for id, name in group.pins.items() if group.owners.get(id) != name}
+        came = {id: name for id, name in group.pins.items() if group.owners.get(id) != name}
+        self._comes = {name: id in group.declined for id, name in came.items()}
 
     def of(self, partition: PartitionFacts, target: MemberName) -> str:
         source = self._group.owners.get(partition.id)
+        if partition.id in self._group.declined and partition.pinned_to != target:
+            return f"{', '.join(self._group.declined[partition.id])} cannot handle it for now"
         if self._group.pins.get(partition.id) == target:
             return f"it is pinned to {target}"
         if source is None:
@@ -115,5 +118,7 @@ class _Reasons:
         if owned > share:
             return f"{source} owns {owned} partitions and its share is {share}"
         if source in self._comes:
-            return f"{source} makes room for what is pinned to it"
+            is_declined = self._comes[source]
+            what = "what others cannot handle" if is_declined else "what is pinned to it"
+            return f"{source} makes room for {what}"
         return f"it evens out the load of {source} and {target}"

@@ -98,7 +98,8 @@ class Calls:
             raise HungError(
                 f"{took} and did not come back {self._told_s:g} s after it was told to stop. Its "
                 "partition is given away; the code still runs. Give calls to others a time limit, "
-                "look at context.cancelled, or raise spec.delivery.timeoutSeconds."
+                "look at context.cancelled, or raise spec.delivery.timeoutSeconds.",
+                lambda tell: work.add_done_callback(lambda _: tell()),
             )
         if work.cancelled():
             raise TooSlowError(f"{took} and was cancelled")

@@ -1,19 +1,21 @@
 """The member blobs and the roster as metadata, and back.
 
-Rules: pure. A member's blob stays below the service's limit of 8 KB: wants that do not fit wait
-for the next announcement. A roster that does not fit is refused whole, because half a roster would
-tell the members something else.
+Rules: pure. A member's blob stays below the service's limit of 8 KB: declined partitions that do
+not fit are not told, and wants wait for the next announcement. A roster that does not fit is
+refused whole, because half a roster would tell the members something else.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from tidegate.ledger import packing
 from tidegate.ledger.packing import METADATA_LIMIT, Unfit, Unreadable
 from tidegate.model import LeaseState, MemberName, Position, Presence, Rewind, Roster
+
+T = TypeVar("T")
 
 
 def name_metadata(name: MemberName) -> dict[str, str]:
@@ -22,7 +24,7 @@ def name_metadata(name: MemberName) -> dict[str, str]:
 
 
 def presence_metadata(presence: Presence) -> dict[str, str]:
-    """What a member says of itself, with as many of its wants as fit, in their order."""
+    """What a member says of itself; of declines and wants as many as fit, in their order."""
     metadata = name_metadata(presence.name) | {"weight": repr(float(presence.weight))}
     if presence.incarnation:
         metadata["incarnation"] = packing.escape(presence.incarnation)
@@ -32,18 +34,26 @@ def presence_metadata(presence: Presence) -> dict[str, str]:
         metadata["loads"] = packing.pack_table(
             (partition, repr(float(load))) for partition, load in presence.loads.items()
         )
-    wants = [(key, packing.pack_lease_id(lease_id)) for key, lease_id in presence.wants.items()]
-    room = METADATA_LIMIT - packing.size_of(metadata) - len("wants")
-    if room < 0:
+    if packing.size_of(metadata) > METADATA_LIMIT - len("declineswants"):
         raise Unfit(
             f"member '{presence.name}' has loads for {len(presence.loads)} partitions, which do "
             f"not fit into {METADATA_LIMIT} bytes of metadata. Run more members."
         )
-    packed = packing.pack_table(wants)
+    metadata |= _fitting("declines", sorted(presence.declines), packing.pack_names, metadata)
+    wants = [(key, packing.pack_lease_id(lease_id)) for key, lease_id in presence.wants.items()]
+    return metadata | _fitting("wants", wants, packing.pack_table, metadata)
+
+
+def _fitting(
+    key: str, rows: Sequence[T], pack: Callable[[Sequence[T]], str], beside: Mapping[str, str]
+) -> dict[str, str]:
+    """As many of the rows as there is room for."""
+    room = METADATA_LIMIT - packing.size_of(beside) - len(key)
+    packed = pack(rows)
     while len(packed) > room:
-        wants = wants[: len(wants) * 9 // 10]
-        packed = packing.pack_table(wants)
-    return metadata | ({"wants": packed} if packed else {})
+        rows = rows[: len(rows) * 9 // 10]
+        packed = pack(rows)
+    return {key: packed} if packed else {}
 
 
 def read_presence(key: str, etag: str, lease: LeaseState, metadata: Mapping[str, str]) -> Presence:
@@ -62,6 +72,7 @@ def read_presence(key: str, etag: str, lease: LeaseState, metadata: Mapping[str,
         ),
         wants=packing.unpack_table(metadata.get("wants", ""), "wants", packing.unpack_lease_id),
         is_leaving=metadata.get("leaving") == "1",
+        declines=packing.unpack_names(metadata.get("declines", "")),
     )
 
 

@@ -94,7 +94,7 @@ def unpack_lease_id(text: str) -> str:
 
 def pack_table(rows: Iterable[tuple[str, str]]) -> str:
     """`key=value,key=value`, compressed where it is long."""
-    return squeeze(",".join(f"{escape(key, but=',=')}={value}" for key, value in rows))
+    return squeeze(",".join(f"{escape(key, but=',=:')}={value}" for key, value in rows))
 
 
 def unpack_table(text: str, what: str, read: Callable[[str], T]) -> dict[str, T]:
@@ -106,6 +106,15 @@ def unpack_table(text: str, what: str, read: Callable[[str], T]) -> dict[str, T]
             raise Unreadable(f"its {what} has {_shown(row)}, which is not key=value")
         table[unescape(key)] = read(value)
     return table
+
+
+def pack_names(names: Iterable[str]) -> str:
+    """`name,name`, compressed where it is long."""
+    return squeeze(",".join(escape(name, but=",:") for name in names))
+
+
+def unpack_names(text: str) -> frozenset[str]:
+    return frozenset(unescape(name) for name in unsqueeze(text).split(",") if name)
 
 
 def squeeze(text: str) -> str:

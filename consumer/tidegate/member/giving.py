@@ -2,7 +2,7 @@
 
 Rule 7: the living give. A partition goes to the member that the plan names once that member has
 announced a lease id for it; what nobody shall read is released, and so is everything where nobody
-else is there.
+else is there. Who stops does not wait for one who declines a partition to want it: it is released.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ def give(
         else:
             presence = listing.members.get(target)
             lease_id = presence.wants.get(partition) if presence is not None else None
-            if lease_id is not None:
+            if lease_id is None and is_stopping and presence and partition in presence.declines:
+                commands += tenures.touch(partition).leave(now)
+            elif lease_id is not None:
                 commands += tenures.touch(partition).leave(now, target, lease_id)
     return commands

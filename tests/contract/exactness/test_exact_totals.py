@@ -48,19 +48,18 @@ def test_totals_are_exact_whoever_is_killed_and_a_rolling_restart_repeats_nothin
             with groups.sending(0, EVENTS, SENDING_S):
                 groups.wait_until_each_reads(60)
                 groups.strike(KILLS)
-            groups.wait_until_handled(EVENTS, 60)
-            groups.wait_until_each_reads(60)
+            sent = groups.settle(EVENTS, 60)
 
             # P4: what an owner repeats is never more than was not in a checkpoint.
             assert max(groups.plain_log.repeats.values(), default=0) <= BUDGET
             repeated = groups.plain_log.duplicates
 
-            with groups.sending(EVENTS, 2 * EVENTS, SENDING_S):
+            with groups.sending(sent, sent + EVENTS, SENDING_S):
                 groups.restart_each(groups.plain, 60)
-            groups.wait_until_handled(2 * EVENTS, 60)
+            groups.wait_until_handled(sent + EVENTS, 60)
             assert groups.plain_log.duplicates == repeated
 
-            assert groups.wrong_totals(2 * EVENTS, 15) == 0
+            assert groups.wrong_totals(sent + EVENTS, 15) == 0
             groups.stop()
         assert [log.lost() for log in groups.logs] == [0, 0]
         assert [log.disorder for log in groups.logs] == [[], []]

@@ -59,6 +59,7 @@ def test_what_the_state_holds_is_exact_although_members_are_killed(new_group: Ne
         group.wait_until_seen(round_ * 2000 + 500, 60)
         group.kill(f"m{round_}")
     group.start("last")
+    group.wait_for_output("last", "reading", 30)
     group.wait_until_seen(4000, 60)
     group.stop("last")
     sums = {words[1]: int(words[2]) for words in group.seen() if words[0] == "sum"}
@@ -177,6 +178,30 @@ def test_a_handler_that_hangs_is_told_then_its_partition_is_let_go_and_others_go
     group.send("1", 0, 50)
     group.wait_until_seen(51, 30)
     group.stop("a")
+
+
+def test_what_hangs_in_one_member_is_handled_by_another_that_had_nothing_to_do(
+    new_group: NewGroup,
+) -> None:
+    """By the shares alone it would stay with `a`, which tries again after 30 s."""
+    group = new_group(
+        "from seen import see\nimport time\n"
+        "def handle(events, context):\n"
+        "    if context.member == 'a':\n"
+        "        see('hangs', 'in', 'a')\n"
+        "        time.sleep(600)\n"
+        "    for event in events:\n"
+        "        see(context.partition, event.body_as_json()['n'])\n",
+        partitions=1,
+        delivery="{timeoutSeconds: 1, toldSeconds: 0.5}",
+    )
+    group.send("0", 0, 20)
+    group.start("a")
+    group.wait_for_output("a", "did not come back 0.5 s after it was told to stop", 30)
+    group.start("b")
+    group.wait_until_seen(20, 20)
+    assert [words for words in group.seen() if words[0] == "hangs"] == [["hangs", "in", "a"]]
+    group.stop("b")
 
 
 def test_what_is_wrong_with_file_or_handler_is_one_line_and_exit_code_78(

@@ -47,8 +47,10 @@ class Relay:
                 while await self._exchange(reader, writer, upstream_reader, upstream):
                     pass
             finally:
-                upstream.close()
-                writer.close()
+                for end in (upstream, writer):
+                    end.transport.abort()
+                    with suppress(ConnectionError):
+                        await end.wait_closed()
 
     async def _exchange(
         self,

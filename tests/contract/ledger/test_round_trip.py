@@ -41,6 +41,7 @@ async def said_and_heard(
             dict.fromkeys(names, 0.25),
             {name: new_id() for name in names},
             is_leaving=True,
+            declines=frozenset(names),
         )
         await ledger.perform(Join(member, lease_id))
         await ledger.perform(Announce(presence, lease_id))

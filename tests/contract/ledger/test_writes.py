@@ -35,7 +35,10 @@ THERE = Position("8589936000", 57)
 
 
 def present(name: str = "reader-0") -> Presence:
-    return Presence(name, "", State.AVAILABLE, "a1", 2.0, {"3": 0.25}, {"5": new_id()})
+    wants = {"5": new_id()}
+    return Presence(
+        name, "", State.AVAILABLE, "a1", 2.0, {"3": 0.25}, wants, declines=frozenset("3")
+    )
 
 
 async def owned(ledger: Ledger) -> tuple[str, str]:
@@ -206,13 +209,14 @@ async def test_a_second_process_of_one_name_cannot_join(world: World) -> None:
     assert await world.ledger.perform(Join("reader-0", lease_id)) is None
 
 
-async def test_a_member_says_what_it_wants_under_its_lease(world: World) -> None:
+async def test_a_member_says_what_it_wants_and_declines_under_its_lease(world: World) -> None:
     lease_id, said = new_id(), present()
     await world.ledger.perform(Join("reader-0", lease_id))
     etag = await world.ledger.perform(Announce(said, lease_id))
     row = (await listed(world.ledger)).members["reader-0"]
     assert (row.incarnation, row.weight, row.etag) == (said.incarnation, said.weight, etag)
     assert (dict(row.loads), dict(row.wants)) == (said.loads, said.wants)
+    assert row.declines == {"3"}
     assert await world.ledger.perform(RenewPresence("reader-0", lease_id)) is None
     assert await refusal(world.ledger, Announce(said, new_id())) is Refusal.CHANGED
     assert await refusal(world.ledger, RenewPresence("reader-0", new_id())) is Refusal.HELD

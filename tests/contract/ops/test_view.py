@@ -68,12 +68,16 @@ class Person:
             self._screen.resize(rows, columns)
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def wait_to_see(self, words: str) -> list[str]:
-        wait_until(
-            lambda: any(words in row for row in self.sees), 20, f"{words!r} on the screen",
-            lambda: "\n".join(self.sees),
-        )  # fmt: skip
-        return self.sees
+    def wait_to_see(self, *words: str) -> list[str]:
+        """Waits until all of these are on the screen together; gives the screen as it was then."""
+        rows: list[str] = []
+
+        def is_there() -> bool:
+            rows[:] = self.sees
+            return all(any(each in row for row in rows) for each in words)
+
+        wait_until(is_there, 20, f"{words} on the screen", lambda: "\n".join(rows))
+        return rows
 
     def end(self) -> int:
         """Lets the program end as it does by itself."""
@@ -120,7 +124,7 @@ def test_the_last_lines_stay_where_they_can_be_scrolled_to() -> None:
 
 def test_a_narrow_terminal_is_not_broken() -> None:
     with a_person(30, 12) as person:
-        rows = person.wait_to_see("pod-1 ")
+        rows = person.wait_to_see("home-activity · pod-1", "pod-1 ")
         assert rows[0] == "home-activity · pod-1"
         assert ["partition", "owner", "lag"] in [row.split() for row in rows]
         assert person.end() == 0

@@ -1,9 +1,12 @@
-"""P6: from a kill to the next reader is at most a lease and a tick, where nothing else is amiss.
+"""P6: a partition is soon read again that its owner reads no more, where nothing else is amiss.
+
+- From a kill to the next reader is at most a lease and a tick.
 
 - Where the dead had at least half of all leases their ending looks like a stall of storage, and
   rule 8 waits one lease more.
 - Who comes back in the same place while its leases last has its partitions again at once, and
   nobody else moves.
+- What an owner gives up because its handler hangs, somebody else reads at the next tick.
 """
 
 from __future__ import annotations
@@ -32,6 +35,8 @@ def check(seen: Seen) -> Iterator[Violation]:
     if seen.was_ever_paused():
         return
     for trouble in seen.script.troubles:
+        if trouble.what is What.HUNG_HANDLER and _is_alone(trouble, seen.script):
+            yield from _check_hung(seen, trouble)
         if trouble.what is not What.KILL or not _is_alone(trouble, seen.script):
             continue
         killed = [
@@ -48,7 +53,7 @@ def _lasts(trouble: Trouble, script: Script) -> float:
 
 
 def _is_alone(kill: Trouble, script: Script) -> bool:
-    """Whether nothing else befalls the world around this kill, which it was calm before."""
+    """Whether nothing else befalls the world around this trouble, which it was calm before."""
     before, after = kill.at - script.lease_s, kill.at + 3 * script.lease_s
     if kill.at < script.lease_s or script.rates.cumulative():
         return False
@@ -82,6 +87,30 @@ def _check(seen: Seen, trouble: Trouble, killed: Lived) -> Iterator[Violation]:
         elif is_back and name_of(resumed.who) != trouble.member:
             text = f"{partition}: {trouble.member} came back in its place, and {resumed.who} has it"
             yield Violation(NAME, killed.at, text)
+
+
+def _check_hung(seen: Seen, trouble: Trouble) -> Iterator[Violation]:
+    script, partition = seen.script, trouble.partition
+    who = _readers_at(seen, trouble.at).get(partition, "")
+    end = min(trouble.at + trouble.length_s, script.quiet_from)
+    if name_of(who) != trouble.member or any(t.what is What.ROSTER for t in script.troubles):
+        return
+    given_up_at = [
+        record.at
+        for record in seen.partitions[partition]
+        if isinstance(record, Detached)
+        and record.who == who
+        and trouble.at + script.handler_limit_s <= record.at < end
+    ]
+    others = {life.who for life in seen.lives if life.what == STARTED and life.at < trouble.at}
+    gone = {life.who for life in seen.lives if life.what in (KILLED, STOPPED, ASKED_TO_STOP)}
+    if not given_up_at or not others - gone - {who}:
+        return
+    limit_s = script.settled_tick_s + 2 * script.fast_tick_s + 1.0 + 24 * script.latency_s
+    resumed = _resumed(seen, partition, given_up_at[0])
+    if resumed is None or resumed.who == who or resumed.at - given_up_at[0] > limit_s:
+        text = f"{partition}: its handler hung in {who}, and it was read again by {resumed}"
+        yield Violation(NAME, given_up_at[0], f"{text}, allowed {limit_s:.2f} s")
 
 
 def _readers_at(seen: Seen, at: float) -> dict[str, str]:

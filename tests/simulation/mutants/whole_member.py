@@ -10,6 +10,7 @@ from tidegate.member import view
 from tidegate.member.member import Member
 from tidegate.member.stall import StallWatch
 from tidegate.member.taking import Taking
+from tidegate.member.tenures import Tenures
 from tidegate.model import NO_ROSTER, LeaseState, Listing
 
 Patches = list[tuple[object, str, Any]]
@@ -44,6 +45,11 @@ def roster_for_ever() -> Patches:
         return listing.roster or NO_ROSTER
 
     return [(view, "roster_of", roster_of), (listed, "roster_of", roster_of)]
+
+
+def declines_nothing() -> Patches:
+    """A member whose handler hangs says nothing of it."""
+    return [(Tenures, "declined", lambda *_: frozenset())]
 
 
 def claims_late() -> Patches:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -102,6 +102,15 @@ def counts_of(snapshot: Snapshot) -> Counter[str]:
     return Counter(p.owner for p in snapshot.partitions if p.owner and not p.is_paused)
 
 
+def declining(snapshot: Snapshot, declines: Mapping[str, Iterable[str]]) -> Snapshot:
+    """The group when these members decline these partitions and no others."""
+    facts = (
+        replace(member, declines=frozenset(declines.get(member.name, ())))
+        for member in snapshot.members
+    )
+    return replace(snapshot, members=tuple(facts))
+
+
 def true_moves(plan: Plan) -> list[Move]:
     """Moves away from a living owner: those that cost something."""
     return [move for move in plan.moves if move.source is not None]
@@ -142,7 +151,15 @@ def random_group(dice: Random) -> Snapshot:
                 is_new=owner is None and perhaps(),
             )
         )
-    return Snapshot(facts, tuple(partitions), tuple(expected))
+    group = Snapshot(facts, tuple(partitions), tuple(expected))
+    if perhaps():
+        return group
+    # Some declined by many, or by all.
+    share = dice.choice((0.1, 0.5, 1.0))
+    declined = [str(number) for number in range(len(partitions)) if dice.random() < 0.3]
+    return declining(
+        group, {name: [id for id in declined if dice.random() < share] for name in everybody}
+    )
 
 
 @st.composite
@@ -155,6 +172,7 @@ def snapshots(
     with_pins: bool = True,
     with_roster: bool = True,
     with_weights: bool = True,
+    with_declines: bool = True,
 ) -> Snapshot:
     """A group in any condition: half-balanced, with orphans, with members coming and going."""
     everybody = names(draw(st.integers(1, most_members)))
@@ -181,4 +199,8 @@ def snapshots(
                 is_new=owned_by is None and draw(st.booleans()),
             )
         )
-    return Snapshot(facts, tuple(partitions), expected)
+    group = Snapshot(facts, tuple(partitions), expected)
+    if not partitions or not with_declines or not draw(st.booleans()):
+        return group
+    some = st.lists(st.sampled_from([partition.id for partition in partitions]), max_size=4)
+    return declining(group, {name: draw(some) for name in everybody})

@@ -12,8 +12,8 @@ from dataclasses import replace
 from random import Random
 
 from tidegate.balance import Move, Snapshot, plan
-from unit.balance.groups import after, carried_out, counts_of, true_moves
-from unit.balance.reference import bounds, fewest_moves, takers_of, unpaused
+from unit.balance.groups import after, carried_out, counts_of, declining, true_moves
+from unit.balance.reference import able, bounds, decliners, fewest_moves, takers_of, unpaused
 
 Property = Callable[[Snapshot, Random], bool]
 
@@ -154,10 +154,17 @@ def leaving_members_get_nothing_new_while_anybody_else_is_there(group: Snapshot,
     return True
 
 
-def pins_hold_wherever_the_pinned_member_is_present_and_stays(group: Snapshot, _: Random) -> bool:
+def pins_hold_wherever_the_pinned_member_is_present_and_stays_and_does_not_decline(
+    group: Snapshot, _: Random
+) -> bool:
     staying = {member.name for member in group.members if not member.is_leaving}
     made = plan(group)
-    pinned = [partition for partition in unpaused(group) if partition.pinned_to in staying]
+    pinned = [
+        partition
+        for partition in unpaused(group)
+        if partition.pinned_to in staying
+        and (not decliners(group, partition) or partition.pinned_to in able(group, partition))
+    ]
     for partition in pinned:
         assert made.assignment[partition.id] == partition.pinned_to
     return bool(pinned)
@@ -204,6 +211,43 @@ def to_pause_a_partition_gives_it_up_and_moves_no_more_than_evens_out_the_counts
     return True
 
 
+def what_is_declined_goes_to_somebody_present_who_does_not_decline_it(
+    group: Snapshot, _: Random
+) -> bool:
+    made = plan(group)
+    declined = [p for p in unpaused(group) if decliners(group, p) and able(group, p)]
+    assert all(made.assignment[p.id] in able(group, p) for p in declined)
+    return bool(declined)
+
+
+def what_nobody_present_can_have_is_planned_as_if_nobody_declined_it(
+    group: Snapshot, _: Random
+) -> bool:
+    stuck = {p.id for p in unpaused(group) if decliners(group, p) and not able(group, p)}
+    kept = {member.name: member.declines - stuck for member in group.members}
+    assert plan(group) == plan(declining(group, kept))
+    return bool(stuck)
+
+
+def to_decline_what_another_owns_or_to_lift_a_decline_moves_nothing(
+    group: Snapshot, dice: Random
+) -> bool:
+    group = without_loads(group)
+    group = carried_out(group, plan(group))
+    free = [p for p in unpaused(group) if p.owner and not p.pinned_to]
+    changed = [p for p in free if p.owner not in decliners(group, p)]
+    if not changed or not is_everybody_there(group):
+        return False
+    one = dice.choice(changed)
+    others = {member.name: member.declines for member in group.members if member.name != one.owner}
+    kept = {member.name: member.declines for member in group.members}
+    later = declining(group, kept | {name: ids ^ {one.id} for name, ids in others.items()})
+    if bounds(later) != bounds(group):
+        return False
+    assert plan(later).moves == ()
+    return True
+
+
 def members_of_no_weight_own_nothing_unless_pinned_or_alone(group: Snapshot, _: Random) -> bool:
     staying = [member for member in group.members if not member.is_leaving]
     idle = {member.name for member in staying if member.weight == 0}
@@ -242,9 +286,12 @@ PROPERTIES: tuple[Property, ...] = (
     the_order_of_members_and_partitions_does_not_matter,
     leaving_members_end_empty_where_everybody_who_stays_is_there,
     leaving_members_get_nothing_new_while_anybody_else_is_there,
-    pins_hold_wherever_the_pinned_member_is_present_and_stays,
+    pins_hold_wherever_the_pinned_member_is_present_and_stays_and_does_not_decline,
     to_pin_partitions_to_their_owners_moves_nothing_unless_pins_exceed_a_share,
     to_pause_a_partition_gives_it_up_and_moves_no_more_than_evens_out_the_counts,
+    what_is_declined_goes_to_somebody_present_who_does_not_decline_it,
+    what_nobody_present_can_have_is_planned_as_if_nobody_declined_it,
+    to_decline_what_another_owns_or_to_lift_a_decline_moves_nothing,
     members_of_no_weight_own_nothing_unless_pinned_or_alone,
     counts_with_loads_stay_within_bounds_but_for_members_kept_for_one_hot_partition,
 )

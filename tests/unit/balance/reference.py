@@ -35,10 +35,38 @@ def unpaused(snapshot: Snapshot) -> list[PartitionFacts]:
     return [p for p in snapshot.partitions if not p.is_paused]
 
 
+def decliners(snapshot: Snapshot, partition: PartitionFacts) -> set[str]:
+    return {member.name for member in snapshot.members if partition.id in member.declines}
+
+
+def able(snapshot: Snapshot, partition: PartitionFacts) -> list[str]:
+    """Who is present and may be given a partition that somebody declines."""
+    weights = takers_of(snapshot)
+    staying = {member.name for member in snapshot.members if not member.is_leaving}
+    cannot = decliners(snapshot, partition)
+    return sorted(name for name in staying - cannot if weights.get(name))
+
+
+def fixed_of(snapshot: Snapshot) -> dict[str, str]:
+    """Who has to have which partition: by a pin, or because somebody declines it."""
+    weights = takers_of(snapshot)
+    fixed = {}
+    for place, partition in enumerate(sorted(snapshot.partitions, key=lambda p: int(p.id))):
+        if partition.is_paused:
+            continue
+        choices = able(snapshot, partition) if decliners(snapshot, partition) else []
+        if partition.pinned_to in (choices or weights):
+            fixed[partition.id] = str(partition.pinned_to)
+        elif choices:
+            is_kept = partition.owner in choices
+            fixed[partition.id] = str(partition.owner) if is_kept else choices[place % len(choices)]
+    return fixed
+
+
 def bounds(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     """Each taker's lowest and highest count; one whom pins overfill has its pins."""
     weights = takers_of(snapshot)
-    pinned = Counter(p.pinned_to for p in unpaused(snapshot) if p.pinned_to in weights)
+    pinned = Counter(fixed_of(snapshot).values())
     result: dict[str, tuple[int, int]] = {}
     while True:
         rest = len(unpaused(snapshot)) - sum(count for count, _ in result.values())
@@ -65,14 +93,15 @@ def fewest_moves(snapshot: Snapshot) -> int:
     """The fewest moves away from living owners that lead to counts within bounds."""
     takers = takers_of(snapshot)
     alive = {member.name for member in snapshot.members}
-    pinned = Counter(p.pinned_to for p in unpaused(snapshot) if p.pinned_to in takers)
+    fixed = fixed_of(snapshot)
+    pinned = Counter(fixed.values())
     must_go = 0
     may_stay: Counter[str] = Counter()
     for partition in unpaused(snapshot):
         owner = partition.owner
         if owner is None or owner not in alive:
             continue
-        pin = partition.pinned_to if partition.pinned_to in takers else None
+        pin = fixed.get(partition.id)
         if owner not in takers or (pin is not None and pin != owner):
             must_go += 1
         elif pin is None:

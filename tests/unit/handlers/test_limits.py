@@ -102,15 +102,21 @@ async def test_a_handler_that_does_not_come_back_is_given_up_and_its_thread_goes
             order.append("first is back")
 
     delivery = Delivery(handle, replace(QUICK, timeout_s=0.1, told_s=0.1))
-    with pytest.raises(HungError, match=r"longer than 0.1 s and did not come back 0.1 s after"):
+    with pytest.raises(
+        HungError, match=r"longer than 0.1 s and did not come back 0.1 s after"
+    ) as it:
         await delivery.give(0, 3)
+    is_back = asyncio.Event()
+    it.value.on_return(is_back.set)
     await delivery.close(Close.FAILED)
     again = Delivery(handle, tools=delivery.tools)
     giving = asyncio.create_task(again.partition.handle(events(0, 3)))
     await asyncio.sleep(0)
+    assert not is_back.is_set()
     release.set()
     await giving
     assert order == ["first", "first is back", "second"]
+    await asyncio.wait_for(is_back.wait(), 10)
 
 
 async def test_a_drop_cancels_what_runs_and_nothing_of_it_counts() -> None:

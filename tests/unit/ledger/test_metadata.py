@@ -32,6 +32,7 @@ PRESENCES = st.builds(
     loads=st.dictionaries(NAMES, NUMBERS, max_size=8),
     wants=st.dictionaries(NAMES, LEASE_IDS, max_size=8),
     is_leaving=st.booleans(),
+    declines=st.frozensets(NAMES | st.just("z:x"), max_size=8),
 )
 ROSTERS = st.builds(
     Roster,
@@ -147,6 +148,18 @@ def test_wants_that_do_not_fit_wait_in_their_order() -> None:
     assert list(kept.wants.items()) == list(wants.items())[: len(kept.wants)]
 
 
+def test_what_is_declined_goes_before_wants_and_is_told_as_far_as_it_fits() -> None:
+    wants = {f"{number:060x}": str(uuid.uuid4()) for number in range(600)}
+    few, many = frozenset(["0", "é,=", "17"]), frozenset(uuid.uuid4().hex for _ in range(900))
+    for declines in (few, many):
+        presence = Presence("m", "e", LeaseState.LEASED, "i", wants=wants, declines=declines)
+        metadata = row(members.presence_metadata(presence)).metadata
+        kept = members.read_presence("m", "e", presence.lease, metadata)
+        assert kept.declines == (few if declines is few else kept.declines & many)
+        assert kept.declines
+        assert (len(kept.wants) > 100) == (declines is few)
+
+
 def test_a_roster_of_256_pods_fits() -> None:
     pods = tuple(f"activity-5d4f8b7c9-{uuid.uuid4().hex[:5]}" for _ in range(256))
     roster = Roster(etag="e", generation=9, expected=pods, written_at=7.0)
@@ -166,7 +179,7 @@ def test_a_lease_id_that_is_no_uuid_is_refused() -> None:
         members.presence_metadata(presence)
 
 
-@given(st.dictionaries(st.sampled_from(["name", "weight", "loads", "wants"]), TEXTS))
+@given(st.dictionaries(st.sampled_from(["name", "weight", "loads", "wants", "declines"]), TEXTS))
 def test_any_junk_in_a_member_is_read_or_refused_in_words(metadata: dict[str, str]) -> None:
     try:
         members.read_presence("m", "e", LeaseState.LEASED, metadata)

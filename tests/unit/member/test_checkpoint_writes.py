@@ -1,0 +1,122 @@
+"""When a checkpoint is due by time, and when it is a write of metadata alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.member_desk import Desk, alone
+from tidegate.ledger.layout import Kind
+from tidegate.member import messages as m
+from tidegate.model import Position, Rewind, Roster
+from tidegate.ports import WriteCheckpoint, WriteRoster
+
+EVERY_S = 5.0
+
+
+def writes(desk: Desk, name: str = "a") -> list[WriteCheckpoint]:
+    return [op for op in desk.operations(name, WriteCheckpoint) if isinstance(op, WriteCheckpoint)]
+
+
+def pass_time(desk: Desk, seconds: float) -> None:
+    for _ in range(round(seconds * 2)):
+        desk.now += 0.5
+        desk.renew("a")
+        desk.tell("a", m.Woken(desk.now))
+
+
+def idle() -> Desk:
+    """A member that has not written a checkpoint for long."""
+    desk = alone()
+    pass_time(desk, 2 * EVERY_S)
+    return desk
+
+
+def test_the_first_event_after_a_pause_is_checkpointed_at_once() -> None:
+    desk = idle()
+    desk.handled("a", "0", 3)
+    assert desk.listing().checkpoints["0"].position == Position("3", 3)
+
+
+def test_after_a_write_the_next_waits_until_its_time_has_come_and_takes_all_with_it() -> None:
+    desk = idle()
+    desk.handled("a", "0", 3)
+    before = len(writes(desk))
+    for sequence in (4, 5, 6):
+        pass_time(desk, 1.5)
+        desk.handled("a", "0", sequence)
+    assert desk.listing().checkpoints["0"].position == Position("3", 3)
+    pass_time(desk, EVERY_S - 4.5)
+    assert desk.listing().checkpoints["0"].position == Position("6", 6)
+    assert len(writes(desk)) == before + 1
+
+
+def test_a_steady_flow_is_checkpointed_once_in_each_period() -> None:
+    desk = idle()
+    before = len(writes(desk))
+    for sequence in range(61):
+        desk.handled("a", "0", sequence)
+        pass_time(desk, 0.5)
+    assert len(writes(desk)) - before == 1 + 30.0 / EVERY_S
+
+
+def test_a_take_over_counts_as_a_write() -> None:
+    desk = Desk("0")
+    desk.join("a")
+    while desk.reading("a") != ["0"]:
+        pass_time(desk, 0.5)
+    desk.handled("a", "0", 3)
+    assert desk.listing().checkpoints["0"].position == Position("-1", -1)
+    pass_time(desk, EVERY_S)
+    assert desk.listing().checkpoints["0"].position == Position("3", 3)
+
+
+def test_rule_5_where_there_is_no_state_and_was_none_the_body_is_left_out() -> None:
+    desk = idle()
+    desk.handled("a", "0", 3)
+    desk.ledger.break_by_hand("0", desk.now)
+    desk.look()
+    assert [(op.etag is None, op.keeps_body) for op in writes(desk)] == [
+        (True, False),  # it is made
+        (False, True),
+        (False, True),  # the touch of the next tenure
+    ]
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_rule_5_a_state_is_written_with_its_body_and_so_is_the_write_that_ends_it(
+    is_lost: bool,
+) -> None:
+    desk = idle()
+    desk.lost[WriteCheckpoint] = int(is_lost)
+    desk.handled("a", "0", 3, b"three")
+    desk.lost[WriteCheckpoint] = int(is_lost)
+    pass_time(desk, EVERY_S)
+    desk.handled("a", "0", 4, b"four")
+    pass_time(desk, EVERY_S)
+    rewind = Rewind("r1", "0", Position("2", 2))
+    desk.ledger.perform_at(WriteRoster(Roster(rewinds=(rewind,)), ""), desk.now)
+    desk.look()
+    desk.handled("a", "0", 3)
+    pass_time(desk, EVERY_S)
+    assert [(op.position.sequence, op.keeps_body) for op in writes(desk)] == [
+        (-1, False),
+        (3, False),
+        (4, False),
+        (2, False),  # the rewind clears the state
+        (3, True),
+    ]
+    assert desk.listing().checkpoints["0"].position == Position("3", 3)
+
+
+def test_rule_5_a_checkpoint_that_was_deleted_is_made_anew_with_its_body() -> None:
+    desk = idle()
+    desk.handled("a", "0", 3)
+    desk.ledger.delete_by_hand(Kind.CHECKPOINT, "0")
+    pass_time(desk, EVERY_S)
+    desk.handled("a", "0", 4)
+    pass_time(desk, EVERY_S)
+    assert [(op.etag is None, op.keeps_body) for op in writes(desk)[-2:]] == [
+        (False, True),
+        (True, False),
+    ]
+    assert desk.listing().checkpoints["0"].position == Position("4", 4)
