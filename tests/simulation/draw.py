@@ -55,7 +55,7 @@ def _frame(seed: int, kind: Kind, dice: Random) -> Script:
         hand_over_limit_s=dice.choice((20.0, 30.0)),
         roster_stale_s=dice.choice((25.0, 40.0)),
         reader_silence_s=dice.choice((20.0, 30.0)),
-        checkpoint_every_s=dice.choice((1.0, 5.0, 15.0)),
+        checkpoint_every_s=dice.choice((1.0, 5.0, 8.0)),
     )
 
 

@@ -59,7 +59,7 @@ def test_what_the_state_holds_is_exact_although_members_are_killed(new_group: Ne
         group.wait_until_seen(round_ * 2000 + 500, 60)
         group.kill(f"m{round_}")
     group.start("last")
-    group.wait_for_output("last", "reading", 30)
+    group.wait_for_output("last", "reading", 60)
     group.wait_until_seen(4000, 60)
     group.stop("last")
     sums = {words[1]: int(words[2]) for words in group.seen() if words[0] == "sum"}
