@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import shutil
+import os
 import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from typing import TextIO
 
 from tidegate.ops.board import Board
@@ -59,16 +60,19 @@ async def live_view(
     environment: Mapping[str, str],
     *,
     stream: TextIO | None = None,
-    size: Callable[[], Size] = shutil.get_terminal_size,
+    size: Callable[[], Size] | None = None,
     clock: Callable[[], float] = time.monotonic,
     wall: Callable[[], float] = time.time,
 ) -> AsyncIterator[None]:
     """Shows the board for as long as the block runs."""
     stream = stream or sys.stdout
     terminal = Terminal(stream, has_colours="NO_COLOR" not in environment)
+    # Asked of the terminal itself: COLUMNS and LINES, where they are exported, are of another one,
+    # or of this one before its size was changed.
+    size_of = size or partial(os.get_terminal_size, stream.fileno())
 
     def show() -> None:
-        columns, rows = at = size()
+        columns, rows = at = size_of()
         lines = screen(
             board,
             list(pane.lines),
