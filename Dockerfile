@@ -25,7 +25,7 @@ RUN --mount=type=secret,id=apt-sources,target=/etc/apt/sources.list \
     --no-install-recommends python3-venv
 RUN python3 -m venv /builder && python3 -m venv --without-pip /opt/tidegate
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_NO_INPUT=1
-COPY requirements/core.lock requirements/dev.lock /requirements/
+COPY requirements/operator.lock requirements/dev.lock /requirements/
 # What builds the wheel is pinned by the developers' lock.
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
     sed -n '/^\(hatchling\|packaging\|pathspec\|pluggy\|trove-classifiers\)==/,/[^\\]$/p' \
@@ -33,7 +33,7 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
     && /builder/bin/pip install --no-deps --only-binary :all: --require-hashes \
     --requirement /requirements/build.lock \
     && /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps --only-binary :all: \
-    --require-hashes --requirement /requirements/core.lock
+    --require-hashes --requirement /requirements/operator.lock
 COPY pyproject.toml README.md LICENSE NOTICE /source/
 COPY consumer /source/consumer
 COPY operator /source/operator

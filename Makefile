@@ -78,7 +78,7 @@ fuzz: ## feed RUNS (1000000) random inputs to each parser
 	$(VENV)/python tests/fuzz/run.py --runs $(RUNS)
 
 bench-%: ## run benchmarks/NAME.py, ours beside the peer; QUICK=1 takes under 45 s
-	@$(PYTHON) scripts/prepare.py dev azurite
+	@$(PYTHON) scripts/prepare.py dev azurite $(if $(filter consume,$*),kafka)
 	@test -f benchmarks/$*.py || { echo "There is no benchmarks/$*.py; there are:"; ls benchmarks/*.py; exit 2; }
 	$(VENV)/python benchmarks/$*.py
 

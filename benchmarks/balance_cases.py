@@ -108,6 +108,9 @@ def figures_of(number: int, seed: int, *, is_sdk: bool) -> Figures:
     return figures(run_sdk(script).records, changed_at(script))
 
 
+NOTHING = Figures(0.0, 0, 0, (), {})
+
+
 def rounded(value: float) -> float:
     return round(value, 3)
 

@@ -6,19 +6,21 @@ with its defaults, through the same scenarios (real_scenarios.py).
 Rules: members of one run share this machine's cores with the hub, Azurite and whoever sends. Where
 members start, time counts from when the last process is up. What the peer has not done within
 PEER_LIMIT_S stands as that limit, with a word that says so. A quick run has ours alone. The peer's
-runs are nearly all waiting, for its ticks of 30 s: they go on while virtual time is computed.
+runs are nearly all waiting, for its ticks of 30 s: they go on while virtual time is computed, in
+processes, hubs and Azurites of their own.
 """
 
 from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from aside import Aside
 from harness import Line, make_line
 from real_scenarios import Seen, eight, one_to_two, paused, restarted, stalled
 from support.azurite import connection_string, running_azurite
@@ -38,8 +40,8 @@ NOT_QUICK = "takes minutes: run without QUICK=1"
 NO_PEER_WHEN_QUICK = "the peer balances every 30 s: run without QUICK=1"
 
 T = TypeVar("T")
-# What the peer did, by partitions and change, once that is known.
-Peers = Future[dict[int, dict[str, Seen]]]
+# What the peer does, by partitions and change.
+Peers = Mapping[int, Aside[dict[str, Seen]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +157,19 @@ def measured_changes(
     return {**pair, **eights}
 
 
-def peer_changes(where: Place) -> dict[int, dict[str, Seen]]:
-    """The peer's, one thread for each count of partitions: it is its ticks that take the time."""
-
-    def run(partitions: int) -> dict[str, Seen]:
+def peer_changes(partitions: int) -> dict[str, Seen]:
+    """The peer's, on a hub and an Azurite of its own."""
+    with place() as where:
         return measured_changes(where, partitions, PEER_LIMIT_S, "peer", program=PEER)
 
-    with ThreadPoolExecutor(len(PARTITIONS)) as threads:
-        return dict(zip(PARTITIONS, threads.map(run, PARTITIONS), strict=True))
+
+@contextlib.contextmanager
+def peers_beside() -> Iterator[Peers]:
+    """The peer's runs, one beside another: it is its ticks that take the time."""
+    with contextlib.ExitStack() as stack:
+        yield {
+            count: stack.enter_context(Aside(partial(peer_changes, count))) for count in PARTITIONS
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +226,7 @@ def fault_figures(where: Place) -> list[float]:
 
 
 def fault_lines(figures: Sequence[float | None]) -> list[Line]:
+    """Their lines; those without a figure are left out of a quick run."""
     return [
         fault_line(fault, figure)
         for fault, figure in zip((*RESTART, *PAUSE, *STALL), figures, strict=True)
@@ -227,7 +235,7 @@ def fault_lines(figures: Sequence[float | None]) -> list[Line]:
 
 def real_lines(where: Place, peers: Peers) -> Iterator[Line]:
     """Every line of this half as it comes, once the peers have done theirs."""
-    theirs = peers.result()
+    theirs = {count: peer.result() for count, peer in peers.items()}
     for count in PARTITIONS:
         ours = measured_changes(where, count, OURS_LIMIT_S, "ours")
         for figures in CHANGES:
@@ -238,7 +246,15 @@ def real_lines(where: Place, peers: Peers) -> Iterator[Line]:
 
 def quick_lines(where: Place) -> list[Line]:
     """One member, two, one: the rest takes too long."""
-    pair = where.run("quick", 16, lambda group: one_to_two(group, OURS_LIMIT_S))
+    return _lines_of_pair(where.run("quick", 16, lambda group: one_to_two(group, OURS_LIMIT_S)))
+
+
+def empty_lines() -> list[Line]:
+    """Every line of this half without a figure."""
+    return _lines_of_pair({})
+
+
+def _lines_of_pair(pair: Mapping[str, Seen]) -> list[Line]:
     lines = [
         line
         for count in PARTITIONS

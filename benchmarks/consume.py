@@ -3,9 +3,9 @@
 16 partitions, events of 200 B and 1 KB, plain and over TLS, to a handler that counts; then
 latency, idle CPU and memory. Every reader is a process of its own (consume_reader.py).
 
-Rules: LINES lists every figure once, for quick and full runs alike. The peers' figures are of the
-same hub and the same transport. librdkafka needs a Kafka broker of Kafka's own jars: where there
-is none its lines say so.
+Rules: every figure is listed once, for quick and full runs alike. The SDK's figures are of the same
+hub and the same transport. librdkafka reads as many messages of the same size from a Kafka broker
+of Kafka's own jars, over the same transport; where there is none its lines say so.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from harness import Bench, Better, make_line, timed
 from hub_server import PARTITIONS, server
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+import kafka_broker
 from support.certificates import Certificates, make_certificates
 
 READER = Path(__file__).with_name("consume_reader.py")
@@ -42,7 +43,6 @@ TARGETS = {
     (1024, "TLS"): 7.0,
 }
 TIMES_LESS = {200: 8.0, 1024: 6.0}
-NO_KAFKA = "librdkafka has no peer here: Kafka's jars are not set up, so there is no Kafka endpoint"
 NOT_QUICK = "takes too long for a quick run: run without QUICK=1"
 
 Said = dict[str, float]
@@ -66,13 +66,18 @@ class Place:
         self, what: str, by: str, transport: str = "plain", events: int = 0, seconds: float = 0
     ) -> Said:
         """What one reader measured."""
-        command = [sys.executable, str(READER), what, by, self.text(transport), str(events)]
-        command.append(str(seconds))
-        if transport == "TLS":
-            command.append(str(self.ca_file))
-        ran = timed(command, timeout_s=LIMIT_S)
-        rows = [row.split() for row in ran.output.splitlines()]
-        return {row[0]: float(row[1]) for row in rows if len(row) == 2 and _is_number(row[1])}
+        ca_file = self.ca_file if transport == "TLS" else None
+        return read(what, by, self.text(transport), events, seconds, ca_file)
+
+
+def read(what: str, by: str, text: str, events: int, seconds: float, ca_file: Path | None) -> Said:
+    """What a reader, in a process of its own, measured."""
+    command = [sys.executable, str(READER), what, by, text, str(events), str(seconds)]
+    if ca_file is not None:
+        command.append(str(ca_file))
+    ran = timed(command, timeout_s=LIMIT_S)
+    rows = [row.split() for row in ran.output.splitlines()]
+    return {row[0]: float(row[1]) for row in rows if len(row) == 2 and _is_number(row[1])}
 
 
 def _is_number(text: str) -> bool:
@@ -105,9 +110,28 @@ def fill(place: Place, size: int, events: int) -> int:
     return times * count
 
 
+def read_kafka(size: int, quick: bool) -> dict[str, Said]:
+    """What librdkafka took for messages of that size, by transport."""
+    if quick or kafka_broker.missing():
+        return {}
+    events = 1_000_000
+    with tempfile.TemporaryDirectory(prefix="bench-consume-") as directory:
+        made = make_certificates(Path(directory))
+        with kafka_broker.broker(made) as broker:
+            kafka_broker.fill(broker, "load", PARTITIONS, size, events)
+            return {
+                transport: read(
+                    "count", "kafka", broker.address(transport), events, 0,
+                    broker.ca_file if transport == "TLS" else None,
+                )
+                for transport in ("plain", "TLS")
+            }  # fmt: skip
+
+
 def measure_load(bench: Bench, size: int) -> None:
-    """CPU and rate of receiving, of ours and of both peers, plain and over TLS."""
+    """CPU and rate of receiving, of ours and of the peers, plain and over TLS."""
     kind = "1 KB" if size == 1024 else f"{size} B"
+    kafka = read_kafka(size, bench.quick)
     with running() as place:
         stored = fill(place, size, 200_000 if bench.quick else 1_000_000)
         for transport in ("plain", "TLS"):
@@ -125,7 +149,10 @@ def measure_load(bench: Bench, size: int) -> None:
                 times = theirs["us"] / ours["us"] if theirs else None
                 add(bench, f"{beside}: times less CPU", "times", times, None, TIMES_LESS[size],
                     better="more", reason=None if theirs else NOT_QUICK)  # fmt: skip
-            bench.add(make_line(f"{what}, librdkafka", "us CPU/event", reason=NO_KAFKA))
+            theirs = kafka.get(transport, {})
+            reason = None if theirs else kafka_broker.missing() or NOT_QUICK
+            add(bench, f"{what}, librdkafka", "us CPU/event", ours["us"] if theirs else None,
+                theirs.get("us"), reason=reason)  # fmt: skip
         if size == 200:
             looked = place.ask("look", "native", events=stored)
             theirs = place.ask("look", "sync", events=min(stored, 30_000))

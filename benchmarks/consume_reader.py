@@ -1,4 +1,4 @@
-"""Reads a hub by ours or by the official SDK and prints what that took.
+"""Reads a hub by ours or by the official SDK, or Kafka by librdkafka, and prints what that took.
 
 `consume_reader.py WHAT BY CONNECTION_STRING EVENTS SECONDS [CA_FILE]`: a process of its own, so
 that its CPU time and memory are its own. Prints a name and a number a line.
@@ -8,7 +8,7 @@ that its CPU time and memory are its own. Prints a name and a number a line.
 - `idle`: 16 partitions and no events, for SECONDS.
 - `memory`: reads EVENTS, after its handlers have stood still until everything that may wait waits.
 
-BY is `native`, `sync` or `aio`.
+BY is `native`, `sync` or `aio`; `kafka` takes an address and is for `count` alone.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ PARTITIONS = 16
 HUB, GROUP = "load", "$Default"
 _STAND_STILL_S = 3.0
 _SDK_BATCH = 300
+_KAFKA_BATCH = 1_000
 # How long the SDK takes until it has claimed every partition and attached to it.
 _SDK_SETTLES_S = 8.0
 
@@ -213,12 +214,35 @@ async def read_aio(meter: Meter, text: str, ca_file: str) -> None:
     os._exit(0)
 
 
+def read_kafka(meter: Meter, address: str, ca_file: str) -> None:
+    from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415 - the others do without
+
+    options: dict[str, Any] = {
+        "bootstrap.servers": address,
+        "group.id": "bench",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+    }
+    if ca_file:
+        options |= {"security.protocol": "ssl", "ssl.ca.location": ca_file}
+        options["ssl.endpoint.identification.algorithm"] = "none"  # the certificate is localhost's
+    consumer = Consumer(options)
+    consumer.assign([TopicPartition(HUB, number, 0) for number in range(PARTITIONS)])
+    while not meter.over.is_set():
+        messages = consumer.consume(_KAFKA_BATCH, 1.0)
+        for message in messages:
+            if message.error() is not None:
+                raise OSError(str(message.error()))
+        meter.take([message.value() for message in messages])
+    consumer.close()
+
+
 def main(arguments: Sequence[str]) -> None:
     what, by, text, events, seconds, *rest = arguments
     meter = Meter(what, int(events), float(seconds))
     ca_file = rest[0] if rest else ""
-    if by == "sync":
-        read_sync(meter, text, ca_file)
+    if by in ("sync", "kafka"):
+        (read_sync if by == "sync" else read_kafka)(meter, text, ca_file)
         return
     read: Callable[..., Any] = read_native if by == "native" else read_aio
     asyncio.run(read(meter, text, ca_file))

@@ -2,7 +2,8 @@
 
 Rules: a benchmark measures the peer and ours side by side in one run, on one machine. A figure
 that a run could not have is null with its reason, never one from an older run. `QUICK=1` asks for
-a run under 45 s. Benchmarks are programs of their own and never run inside a test.
+a run under 45 s, and `PARTS=virtual,real`, where a benchmark has parts, for these alone: the lines
+of the others are null, and say so. Benchmarks are programs of their own, never run inside a test.
 
     bench = Bench("hub")
     bench.add(make_line("start", "s", ours=0.2, target=0.3))
@@ -20,7 +21,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -133,6 +134,21 @@ class Bench:
         print(f"{time.monotonic() - self._begun:.0f} s; written to {path}")
         if missed:
             print(f"Targets missed: {', '.join(missed)}")
+
+
+def parts_of(environment: Mapping[str, str], known: Sequence[str]) -> frozenset[str]:
+    """The parts that were asked for by PARTS: all where nothing was said."""
+    asked = [name.strip() for name in environment.get("PARTS", "").split(",") if name.strip()]
+    unknown = [name for name in asked if name not in known]
+    if unknown:
+        raise SystemExit(f"PARTS: there is no part '{unknown[0]}'; there are {', '.join(known)}")
+    return frozenset(asked or known)
+
+
+def left_out(line: Line, part: str) -> Line:
+    """The line of a part that was not asked for."""
+    reason = f"PARTS left out '{part}'"
+    return replace(line, ours=None, peer=None, ratio=None, met=None, reason=reason)
 
 
 def is_quick(environment: Mapping[str, str]) -> bool:

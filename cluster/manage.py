@@ -130,6 +130,9 @@ def test(store: Store, name: str, nodes: int, arguments: list[str]) -> int:
 def _run_suite(store: Store, environment: dict[str, str], arguments: list[str]) -> int:
     if kube_folder(store).exists():
         environment["TIDEGATE_KUBE"] = str(kube_folder(store))
+    helm = shutil.which("helm", path=f"{store.root / 'bin'}:{os.environ['PATH']}")
+    if helm is not None:
+        environment["TIDEGATE_HELM"] = helm
     command: list[str | Path] = [
         ROOT / ".venv" / "bin" / "python",
         "-m",

@@ -1,8 +1,8 @@
-"""Java, and what Maven builds for the tests: the program that runs the official Java SDK.
+"""Java, and what Maven fetches and builds: the official Java SDK's tests, and a Kafka to measure.
 
 Rules: standard library only. Java 17 with its compiler and Maven are the machine's own; where they
 are missing, what to run is said and nothing is done. What Maven fetches is pinned in the pom,
-checked against the checksums of its repository, and kept in `.tools/java`.
+checked against the checksums of its repository, and kept in a folder of its own below `.tools`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def java_of_machine() -> int | None:
     return int(version[1]) if version else None
 
 
-def require_java() -> None:
-    """Stop with the line that installs Java and Maven, where one is missing or too old."""
+def missing_of_java() -> list[str]:
+    """What of Java and Maven is missing or too old."""
     found = java_of_machine()
     missing = []
     if found is None:
@@ -40,7 +40,12 @@ def require_java() -> None:
         missing.append(f"a newer Java than {found}")
     if shutil.which("mvn") is None:
         missing.append("Maven (mvn)")
-    if missing:
+    return missing
+
+
+def require_java() -> None:
+    """Stop with the line that installs Java and Maven, where one is missing or too old."""
+    if missing := missing_of_java():
         raise StopError(
             f"This target wants Java {OLDEST_JAVA} or newer and Maven. Missing: "
             f"{' and '.join(missing)}. Run this, then the same command again:\n"
@@ -48,13 +53,13 @@ def require_java() -> None:
         )
 
 
-def build_java(root: Path, source: Path) -> None:
+def build_java(root: Path, source: Path, name: str, what: str) -> None:
     """Build the program of `source/pom.xml` and fetch what it needs, unless that is done already.
 
-    The pom says how big that is, in its properties fetch_mb and disk_mb.
+    It goes to `.tools/NAME`. The pom says how big it is, in its properties fetch_mb and disk_mb.
     """
     pom = source / "pom.xml"
-    target = root / ".tools" / "java"
+    target = root / ".tools" / name
     stamp = target / "complete"
     key = _key_of(source)
     if is_complete(stamp, key):
@@ -70,8 +75,8 @@ def build_java(root: Path, source: Path) -> None:
         "mvn", "-q", "-B", "--strict-checksums", f"-Dmaven.repo.local={target / 'repository'}",
         "-f", pom, "compile", "dependency:copy-dependencies",
     ]  # fmt: skip
-    with step("the Java SDK from Maven, and the program that runs it", size, [target]):
-        run(command, root / ".tools" / "logs" / "maven.log", cwd=source)
+    with step(what, size, [target]):
+        run(command, root / ".tools" / "logs" / f"maven-{name}.log", cwd=source)
     write_stamp(stamp, key)
 
 

@@ -41,6 +41,8 @@ class Lock:
 LOCKS = (
     Lock("dev", "pyproject.toml", extras=("dev", "operator")),
     Lock("core", "pyproject.toml"),
+    # What the image holds: the consumer and the operator.
+    Lock("operator", "pyproject.toml", extras=("operator",)),
     Lock("fuzz", "pyproject.toml", extras=("fuzz",)),
     Lock("spark", "pyproject.toml", extras=("spark",)),
     Lock("node", "requirements/node.in"),

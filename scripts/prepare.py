@@ -2,7 +2,7 @@
 
 What is already complete is left as it is, so every make target calls this first. Words that are
 layers of the Python environment (lock files in `requirements/`) come from there; `azurite` and
-`js` come from npm, `java` from Maven.
+`js` come from npm, `java` and `kafka` from Maven; without Java `kafka` is left out, and says so.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ if sys.version_info < (3, 11):  # noqa: UP036  this file alone is read by whatev
         + ". Name a newer one: make PYTHON=python3.11 ..."
     )
 
-from java_env import build_java, require_java
+from java_env import build_java, missing_of_java, require_java
 from node_env import ensure_node, npm_install
 from python_env import ensure_layers
-from steps import exit_code_of, one_at_a_time
+from steps import exit_code_of, one_at_a_time, say
 
 ROOT = Path(__file__).resolve().parents[1]
 AZURITE = ROOT / "tests" / "tools" / "azurite"
 JAVASCRIPT_SDK = ROOT / "tests" / "contract" / "hub" / "js"
 JAVA_SDK = ROOT / "tests" / "java"
+KAFKA = ROOT / "benchmarks" / "kafka"
 NPM_WORDS = ("azurite", "js")
-OTHER_WORDS = (*NPM_WORDS, "java")
+OTHER_WORDS = (*NPM_WORDS, "java", "kafka")
 
 
 def prepare(words: list[str]) -> None:
@@ -43,7 +44,18 @@ def prepare(words: list[str]) -> None:
         if any(word in words for word in NPM_WORDS):
             ensure_node(ROOT)
         if "java" in words:
-            build_java(ROOT, JAVA_SDK)
+            what = "the Java SDK from Maven, and the program that runs it"
+            build_java(ROOT, JAVA_SDK, "java", what)
+        if "kafka" in words:
+            _prepare_kafka()
+
+
+def _prepare_kafka() -> None:
+    """A Kafka for the benchmark that compares with its client; the benchmark does without, too."""
+    if missing := missing_of_java():
+        say(f"-> Kafka is left out: it wants {' and '.join(missing)}")
+        return
+    build_java(ROOT, KAFKA, "kafka", "Kafka from Maven, to measure its client beside ours")
 
 
 if __name__ == "__main__":

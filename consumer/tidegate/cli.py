@@ -15,9 +15,8 @@ from importlib import import_module
 from typing import Any
 
 from tidegate.commands.codes import Code
-from tidegate.handling import DeadLetterError
-from tidegate.ports import LedgerError, SourceError
-from tidegate.settings import SettingsError
+from tidegate.commands.early import EndedEarly, end_when_asked
+from tidegate.commands.last_words import leave
 
 # Name, module, and what `tidegate --help` says of it.
 _COMMANDS = {
@@ -51,18 +50,31 @@ def _module(name: str) -> Any:
 
 def main() -> None:
     """Carries out what the arguments say; what is wrong is one line on standard error."""
-    arguments = parser(sys.argv[1:2]).parse_args()
-    sys.exit(_carry_out(arguments))
+    if sys.argv[1:2] == ["run"]:
+        end_when_asked()
+    try:
+        code = _carry_out(parser(sys.argv[1:2]).parse_args())
+    except EndedEarly as ended:
+        code = Code.DONE
+        print(f"tidegate: {ended}", file=sys.stderr)
+    sys.exit(code)
 
 
 def _carry_out(arguments: argparse.Namespace) -> int:
+    # Imported here, so that who is asked to stop meanwhile hears it.
+    from tidegate.handling import DeadLetterError  # noqa: PLC0415
+    from tidegate.ports import LedgerError, SourceError  # noqa: PLC0415
+    from tidegate.settings import SettingsError  # noqa: PLC0415
+
     module = _module(arguments.command)
     try:
         return int(module.run(arguments, os.environ))
     except SettingsError as error:
         code = Code.CONFIGURATION
+        leave(f"{error.reason}: {error}")
         print(f"tidegate: {error}", file=sys.stderr)
     except (DeadLetterError, LedgerError, SourceError) as error:
         code = Code.FAILED
+        leave(str(error))
         print(f"tidegate: {error}", file=sys.stderr)
     return int(code)

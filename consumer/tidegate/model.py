@@ -106,6 +106,26 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Figures:
+    """What the owner of a partition says of it: how far it is, and what it costs. None: not known.
+
+    Whoever reads the ledger needs no call to the source for it while the owner lives.
+    """
+
+    # The last event that the partition had, and the last that is handled: sequence numbers.
+    end: int | None = None
+    handled: int | None = None
+    # How long the oldest event that waits has waited, at most.
+    behind_s: float | None = None
+    arriving: float = 0.0  # events a second
+    handling: float = 0.0  # events a second
+    busy: float = 0.0  # the share of the time that the handler worked
+    # The first event that the source still has, where it comes after the next one to handle: what
+    # lies between is lost.
+    begins_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Presence:
     """The member blob of a member, and whether it lives."""
 
@@ -122,6 +142,16 @@ class Presence:
     is_leaving: bool = False
     # Partitions that it cannot handle for now: others shall have them.
     declines: frozenset[PartitionId] = frozenset()
+    # The pod that it runs in, where it runs in one, and since when by its node's clock on the wall.
+    pod_uid: str = ""
+    started_at: float = 0.0
+    # Partitions whose batch fails again and again, or whose handler hangs.
+    stuck: frozenset[PartitionId] = frozenset()
+    # Of its partitions; of as many as fit.
+    figures: Mapping[PartitionId, Figures] = field(default_factory=lambda: MappingProxyType({}))
+    # Server time of the write that brought them: they were measured at most 2 s before
+    # (MemberSettings.figures_every_s). 0 where there are none.
+    figures_at: float = 0.0
 
     @property
     def is_alive(self) -> bool:
@@ -176,8 +206,10 @@ class PartitionEnd:
     sequence: int
     offset: str
     enqueued_at: float | None
-    # When the source was told this: seconds of the clock on the wall.
+    # When the source said this: seconds of the clock on the wall.
     known_at: float
+    # The first event that it still has, where the source said so.
+    begins_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

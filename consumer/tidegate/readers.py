@@ -16,7 +16,7 @@ from typing import Any
 from tidegate.handling import NEVER, Close, HungError, NewHandler, Opening, Outcome
 from tidegate.keeping import KeepingThread
 from tidegate.member import messages as m
-from tidegate.model import Position
+from tidegate.model import PartitionEnd, Position
 from tidegate.ports import Source, SourceError, SourceEvent, StolenError
 
 _BEAT_S = 2.0
@@ -57,6 +57,11 @@ class RunningReader:
 
     def checkpointed(self, position: Position) -> None:
         self._handler.checkpointed(position)
+
+    @property
+    def known_end(self) -> PartitionEnd | None:
+        """How far the partition has come, as the source said with the last event."""
+        return self._reader.known_end
 
     async def run(self) -> None:
         """Reads until it is asked to close, or the source ends it."""

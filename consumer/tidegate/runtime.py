@@ -12,19 +12,20 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping
 
 from tidegate.handling import NewHandler
 from tidegate.keeping import KeepingThread
 from tidegate.member import messages as m
 from tidegate.member.member import Member
-from tidegate.model import PartitionId
+from tidegate.model import Figures, PartitionEnd, PartitionId
 from tidegate.ports import Ledger, LedgerError, Source, SourceError, StolenError
 from tidegate.readers import RunningReader
 from tidegate.scratch import Scratch
 from tidegate.settings import MemberSettings
 
-_PARTITIONS_AGAIN_S = 60.0
+# One small request: who adds partitions waits no longer than this for them to be read.
+_PARTITIONS_AGAIN_S = 10.0
 _SOURCE_RETRY_S = 2.0
 
 
@@ -58,8 +59,11 @@ class Runtime:
         self._readers: dict[PartitionId, RunningReader] = {}
         self._is_over = False
 
-    async def run(self) -> None:
-        """Takes part in the group until `stop` was called and everything is handed over."""
+    async def run(self, *beside: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Takes part in the group until `stop` was called and everything is handed over.
+
+        What runs `beside` it is cancelled then; its errors are errors of the member.
+        """
         self._loop = asyncio.get_running_loop()
         self._ledger = self._new_ledger()
         self._keeping = KeepingThread(
@@ -68,9 +72,11 @@ class Runtime:
         self._keeping.start()
         try:
             async with asyncio.TaskGroup() as self._tasks:
-                watching = self._tasks.create_task(self._watch_partitions())
+                endless = (self._watch_partitions, *beside)
+                running = [self._tasks.create_task(each()) for each in endless]
                 await self._serve()
-                watching.cancel()
+                for task in running:
+                    task.cancel()
         finally:
             self._keeping.stop()
             await self._ledger.close()
@@ -79,6 +85,17 @@ class Runtime:
     def stop(self) -> None:
         """Asks for a clean stop; `run` returns when it is done."""
         self._tell(m.StopAsked(self._clock()))
+
+    def known_ends(self) -> dict[PartitionId, PartitionEnd]:
+        """How far partitions have come, as the source said with their events: costs no call."""
+        ends = {partition: reader.known_end for partition, reader in self._readers.items()}
+        return {partition: end for partition, end in ends.items() if end is not None}
+
+    def measured(
+        self, figures: Mapping[PartitionId, Figures], stuck: frozenset[PartitionId]
+    ) -> None:
+        """Figures of our partitions, for the member to announce."""
+        self._tell(m.FiguresMeasured(self._clock(), figures, stuck))
 
     # --- events
 

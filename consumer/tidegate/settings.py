@@ -15,6 +15,9 @@ EVENTS_SECRET = "TIDEGATE_EVENTS_CONNECTION_STRING"
 class SettingsError(ValueError):
     """A setting that cannot work; the message names it and says what to write."""
 
+    # In one word, for the status of a pod.
+    reason = "ConfigurationRefused"
+
 
 @dataclass(frozen=True, slots=True)
 class MemberSettings:
@@ -43,6 +46,12 @@ class MemberSettings:
     foreign_alive_s: float = 180.0
     # unless this says that they are all gone, or shall be taken from.
     takes_from_foreign: bool = False
+    # How often it announces how far it is: while that changes, and when it does not.
+    figures_every_s: float = 2.0
+    figures_keep_s: float = 30.0
+    # The pod that it runs in, and when its process began by the clock on the wall.
+    pod_uid: str = ""
+    started_at: float = 0.0
 
     @property
     def renew_every_s(self) -> float:

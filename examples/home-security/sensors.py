@@ -1,72 +1,43 @@
 """Sends the simulated readings of many homes to an event hub, through the official SDK.
 
 Each home has a few sensors and sends one small batch in each period, keyed by the home, so that a
-home's readings stay in one partition and in order. What a home reads is drawn by `readings`, which
-is pure: the dice are passed in. The connection string comes from TIDEGATE_CONNECTION_STRING.
+home's readings stay in one partition and in order. What a home reads is drawn as `tidegate send
+--homes` draws it. The connection string comes from TIDEGATE_CONNECTION_STRING.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import random
 import signal
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 
 from azure.eventhub import EventData
 from azure.eventhub.aio import EventHubProducerClient
 
+from tidegate.sending.sensors import KINDS, Dice, home_name, readings
+
 TICK_S = 0.1
-ODDS_OF_OPEN_DOOR = 0.02
-ODDS_OF_SMOKE = 0.0005
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What one sensor of one home says at one time."""
-
-    home: str
-    sensor: str
-    kind: str
-    value: float
-    alarm: bool
-    at: float
-
-
-def readings(home: int, now: float, dice: random.Random) -> list[Reading]:
-    """One reading of each sensor of a home. An open door and smoke are alarms."""
-    is_open = dice.random() < ODDS_OF_OPEN_DOOR
-    has_smoke = dice.random() < ODDS_OF_SMOKE
-    drawn = (
-        ("door", float(is_open), is_open),
-        ("motion", float(dice.random() < 0.3), False),
-        ("smoke", float(has_smoke), has_smoke),
-        ("temperature", round(dice.gauss(21.0, 1.5), 1), False),
-    )
-    name = f"home-{home:06}"
-    return [
-        Reading(home=name, sensor=f"{name}/{kind}", kind=kind, value=value, alarm=alarm, at=now)
-        for kind, value, alarm in drawn
-    ]
-
-
-def homes_due(homes: int, period_s: float, since_s: float, until_s: float) -> Iterable[int]:
-    """The homes whose turn comes in this stretch of time: turns are spread over the period."""
+def turns_due(
+    homes: int, period_s: float, since_s: float, until_s: float
+) -> Iterable[tuple[int, int]]:
+    """Whose turn comes in this stretch of time: turn and home. They are spread over the period."""
     first = int(since_s / period_s * homes)
     last = int(until_s / period_s * homes)
-    return (turn % homes for turn in range(first, last))
+    return (divmod(number, homes) for number in range(first, last))
 
 
-async def send_home(producer: EventHubProducerClient, home: int, dice: random.Random) -> int:
+async def send_home(producer: EventHubProducerClient, home: int, turn: int, dice: Dice) -> int:
     """Send what one home reads now; returns the number of events."""
-    batch = await producer.create_batch(partition_key=f"home-{home:06}")
-    drawn = readings(home, time.time(), dice)
+    batch = await producer.create_batch(partition_key=home_name(home))
+    drawn = readings(home, turn, time.time(), dice)
     for reading in drawn:
-        batch.add(EventData(json.dumps(asdict(reading))))
+        batch.add(EventData(reading.body))
     await producer.send_batch(batch)
     return len(drawn)
 
@@ -76,14 +47,14 @@ async def send_until(stopped: asyncio.Event, settings: argparse.Namespace) -> in
     producer = EventHubProducerClient.from_connection_string(
         os.environ["TIDEGATE_CONNECTION_STRING"], eventhub_name=settings.hub
     )
-    dice = random.Random(settings.seed)
+    dice = random.Random(settings.seed).random
     sent = 0
     async with producer:
         begun, done_until = time.monotonic(), 0.0
         while not stopped.is_set():
             now = time.monotonic() - begun
-            for home in homes_due(settings.homes, settings.period_s, done_until, now):
-                sent += await send_home(producer, home, dice)
+            for turn, home in turns_due(settings.homes, settings.period_s, done_until, now):
+                sent += await send_home(producer, home, turn, dice)
                 if stopped.is_set():
                     break
             done_until = now
@@ -98,7 +69,7 @@ async def main(settings: argparse.Namespace) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     print(
-        f"sensors: {settings.homes} homes with 4 sensors each, a reading every "
+        f"sensors: {settings.homes} homes with {len(KINDS)} sensors each, a reading every "
         f"{settings.period_s:g} s",
         flush=True,
     )

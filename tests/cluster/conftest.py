@@ -46,3 +46,12 @@ def kube_programs() -> Path:
     if not folder:
         pytest.skip("Kubernetes was not compiled: run `python3 cluster/manage.py programs` once")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def helm_program() -> Path:
+    """helm, as it renders and installs the chart."""
+    program = os.environ.get("TIDEGATE_HELM") or shutil.which("helm")
+    if not program:
+        pytest.skip("there is no helm: install it, or run `make cluster` once where none can be")
+    return Path(program)

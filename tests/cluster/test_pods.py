@@ -58,10 +58,14 @@ http.server.ThreadingHTTPServer(("", 8000), Handler).serve_forever()
 """
 # A node's proxy hears of a new pod a moment after the API server does.
 ASKS_BY_NAME = """
-import os, time, urllib.request
+import os, time, urllib.error, urllib.request
 wanted, seen, until = int(os.environ["WANTED"]), set(), time.monotonic() + 30
 while len(seen) < wanted and time.monotonic() < until:
-    seen.add(urllib.request.urlopen("http://names:8000/", timeout=5).read().decode())
+    try:
+        seen.add(urllib.request.urlopen("http://names:8000/", timeout=5).read().decode())
+    except urllib.error.URLError as refused:  # this node's proxy has not heard of the pods yet
+        if not isinstance(refused.reason, ConnectionRefusedError):
+            raise
 print(sorted(seen))
 """
 

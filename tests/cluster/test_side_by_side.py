@@ -39,7 +39,8 @@ def other(cluster: Kubectl) -> Iterator[Kubectl]:
         kubeconfig = Path(os.environ["TIDEGATE_CLUSTERS"]) / f"{OTHER}.kubeconfig"
         yield Kubectl(cluster.program, kubeconfig)
     finally:
-        assert "still there: tidegate" in manage("down", "--name", OTHER)
+        _, _, still_there = manage("down", "--name", OTHER).partition("still there: ")
+        assert cluster.kubeconfig.stem in still_there
 
 
 def names_of_nodes(kubectl: Kubectl) -> set[str]:

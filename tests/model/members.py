@@ -14,7 +14,7 @@ from model.tenures import Facts, Leave
 from tidegate.member import messages as m
 from tidegate.member.steps import NEVER
 from tidegate.member.tenure import Phase
-from tidegate.ports import CreateOwnership, Renew
+from tidegate.ports import CreateOwnership, ReadOwnership, Renew
 
 
 def steps_of_member(stage: Stage, state: State, who: int) -> Steps:
@@ -40,8 +40,8 @@ def _of_the_idle(stage: Stage, state: State, who: int, life: Life, *, may_begin:
     if owned is None or row is None:
         yield stage.step(state, (name, "makes the ownership"), partial(_create, stage))
         return
-    if life.want and owned.lease_id == life.want and not owned.is_broken:
-        given = (name, "renews the lease id that it announced, and has the partition")
+    if life.want and owned.lease_id == life.want and owned.is_leased:
+        given = (name, "finds the lease changed to the id that it announced")
         yield stage.step(state, given, partial(_receive, stage, who))
     if not may_begin:
         return  # a begins: the other way round is the same with other names
@@ -70,10 +70,8 @@ def _claim(stage: Stage, who: int, scene: Scene) -> None:
 
 
 def _receive(stage: Stage, who: int, scene: Scene) -> None:
-    row = stage.storage.ownership(scene.blobs)
-    assert row is not None
     want = scene.lives[who].want
-    answer = stage.perform(scene, Renew(PARTITION, want, row.etag), who)
+    answer = stage.perform(scene, ReadOwnership(PARTITION, want), who)
     assert answer.refusal is None
     scene.change(who, want="")
     scene.begin(who, "receive", want)

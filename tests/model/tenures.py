@@ -96,7 +96,7 @@ class _Played:
         assert isinstance(more, str)
         if birth.how == "adopt":
             return self._noted(self.tenure.adopt(row, more))
-        return self._noted(self.tenure.receive(row, more, None, 0.0))
+        return self._noted(self.tenure.receive(row, more, None))
 
     def tell(self, told: Told) -> tuple[m.Command, ...]:
         if isinstance(told, Leave):

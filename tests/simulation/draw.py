@@ -47,6 +47,8 @@ def _frame(seed: int, kind: Kind, dice: Random) -> Script:
         starts_latest=dice.random() < 0.5,
         has_state=dice.random() < 0.5,
         hub_says_level=dice.random() < 0.5,
+        # Dice of its own: what else a seed decides does not follow from it.
+        renews_any_id=Random(f"storage {seed}").random() < 0.5,
         latency_s=dice.choice((0.003, 0.01, 0.03, 0.1)),
         drift=0.0 if is_calm else dice.choice((0.0, 0.001, 0.02)),
         handler_s=dice.choice((0.001, 0.01, 0.05)),

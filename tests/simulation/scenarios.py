@@ -155,6 +155,13 @@ def killed(seed: int, partitions: int, count: int, **settings: object) -> Script
     return script(seed, partitions, [*settled(seed, count), kill], **settings)
 
 
+def replaced(seed: int, partitions: int, count: int, after_s: float, **settings: object) -> Script:
+    """One of the members is killed; so long after it, while its leases last, another comes."""
+    kill = Trouble(CHANGE_AT, What.KILL, "m03", then="nothing")
+    joined = Trouble(CHANGE_AT + after_s, What.JOIN, "n00")
+    return script(seed, partitions, [*settled(seed, count), kill, joined], **settings)
+
+
 def restarted_in_place(seed: int, partitions: int, count: int, start_s: float) -> Script:
     kill = Trouble(CHANGE_AT, What.KILL, "m03", length_s=start_s, then="same-place")
     return script(seed, partitions, [*settled(seed, count), kill], kind=Kind.KILLS)

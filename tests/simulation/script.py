@@ -95,6 +95,8 @@ class Script:
     has_state: bool = False
     hub_says_level: bool = True
     latency_s: float = 0.01
+    # Storage renews a lease that has ended for whoever asks, as Azurite does.
+    renews_any_id: bool = False
     drift: float = 0.0
     handler_s: float = 0.01
     # After this a reader gives a call up that has not come back.

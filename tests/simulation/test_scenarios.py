@@ -54,6 +54,19 @@ def test_the_partitions_of_a_killed_member_are_idle_for_less_than_17_s() -> None
     assert got.moves == 4
 
 
+@pytest.mark.parametrize("renews_any_id", [False, True])
+def test_who_comes_while_the_leases_of_a_dead_member_last_does_not_prolong_them(
+    renews_any_id: bool,
+) -> None:
+    got = merged(
+        [
+            measure(scenarios.replaced(seed, 32, 4, 7.0 + seed, renews_any_id=renews_any_id))
+            for seed in range(6)
+        ]
+    )
+    assert 10.0 < got.idle_s[-1] < 17.0
+
+
 def test_members_that_leave_cleanly_hand_over_in_less_than_2_s_without_a_duplicate() -> None:
     got = merged([measure(scenarios.shrinking(seed, 32, 8, 4)) for seed in SEEDS])
     assert got.idle(0.95) < 2.0

@@ -18,10 +18,20 @@ from simulation.script import RosterFacts, Script, Trouble
 from simulation.storage import Storage
 from simulation.troubles import Troubles
 from simulation.weather import Weather
+from support.azurites_ledger import AzuritesLedger
 from tidegate.ledger.memory import MemoryLedger
 from tidegate.member import messages as m
 from tidegate.model import BEGINNING, Checkpoint, Listing, MemberName, PartitionId, Position
-from tidegate.ports import Acquire, Change, Join, List, Release, Renew, WriteOwnership
+from tidegate.ports import (
+    Acquire,
+    Change,
+    Join,
+    List,
+    ReadOwnership,
+    Release,
+    Renew,
+    WriteOwnership,
+)
 from tidegate.settings import MemberSettings
 
 _MOVES = (Acquire, Change, Join, Release, WriteOwnership)
@@ -38,7 +48,8 @@ class World:
         self.records: list[Record] = []
         self.record = self.records.append
         self.weather = Weather(odds=script.rates.cumulative())
-        self.ledger = MemoryLedger(script.lease_s)
+        made = AzuritesLedger if script.renews_any_id else MemoryLedger
+        self.ledger = made(script.lease_s)
         self.storage = Storage(
             self.clock, self.ledger, self.weather, self.dice, script.latency_s, self.record
         )
@@ -156,8 +167,9 @@ class World:
             if record.at < last:
                 break
             if isinstance(record, Did):
-                # A renewal that is refused asks for what may yet be given.
-                is_asking = isinstance(record.operation, Renew) and record.refusal is not None
+                # A reading that is refused asks for what may yet be given.
+                is_asking = isinstance(record.operation, ReadOwnership | Renew)
+                is_asking = is_asking and record.refusal is not None
                 is_done = isinstance(record.operation, _MOVES) and record.refusal is None
                 is_move = is_asking or is_done
             else:

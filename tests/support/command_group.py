@@ -13,6 +13,7 @@ Rules: processes are ended by their own id; everything they said stays in the fo
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import json
@@ -30,6 +31,9 @@ from azure.eventhub.amqp import AmqpAnnotatedMessage
 from azure.storage.blob import BlobServiceClient
 
 from support.wait import wait_until
+from tidegate.commands import wiring
+from tidegate.model import Listing
+from tidegate.ports import List
 
 _TIDEGATE = Path(sys.executable).with_name("tidegate")
 _SEEN = """
@@ -163,6 +167,20 @@ class CommandGroup:
             process.kill()
         for process in self._processes.values():
             process.wait(30)
+
+    def listing(self) -> Listing:
+        """What stands in the ledger."""
+
+        async def look() -> Listing:
+            ledger = wiring.new_ledger(wiring.set_up(self.file, self._environment))
+            try:
+                found = await ledger.perform(List())
+            finally:
+                await ledger.close()
+            assert isinstance(found, Listing)
+            return found
+
+        return asyncio.run(look())
 
     # --- what the handler saw
 

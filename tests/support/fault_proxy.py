@@ -23,19 +23,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
+from support.http_text import Request, message, parse, reply
+
 Direction = Literal["to_server", "to_client"]
 Match = Callable[["Request"], bool]
 
 _CHUNK, _LOOK_AGAIN_S = 65_536, 0.02
-
-
-@dataclass(frozen=True)
-class Request:
-    """The head of an HTTP request."""
-
-    method: str
-    target: str
-    headers: dict[str, str]
 
 
 def anything(_request: Request) -> bool:
@@ -116,6 +109,7 @@ class FaultProxy:
         self._is_http = is_http
         self._faults: list[Fault] = []
         self._writers: set[asyncio.StreamWriter] = set()
+        self._frozen: set[asyncio.StreamWriter] = set()
         self.requests: list[Request] = []
         self.port = 0
 
@@ -132,6 +126,9 @@ class FaultProxy:
 
     def cut(self) -> None:  # every connection that there is
         self._loop.call_soon_threadsafe(self._cut)
+
+    def freeze(self) -> None:  # every connection that there is: open, and passing nothing any more
+        self._loop.call_soon_threadsafe(lambda: self._frozen.update(self._writers))
 
     # --- on the proxy's thread
 
@@ -207,6 +204,8 @@ class FaultProxy:
             writer.write_eof()
 
     async def _pass(self, writer: asyncio.StreamWriter, data: bytes, direction: Direction) -> None:
+        if writer in self._frozen:
+            return
         for fault in self._faults:
             if isinstance(fault, Swallow) and fault.direction == direction and not fault.is_over:
                 return
@@ -222,8 +221,8 @@ class FaultProxy:
     ) -> None:
         """One request after another, each with its reply."""
         while True:
-            head, body = await _message(reader)
-            request = _parse(head)
+            head, body = await message(reader)
+            request = parse(head)
             self.requests.append(request)
             await self._held(request)
             delay = self._standing(Delay, request)
@@ -231,55 +230,16 @@ class FaultProxy:
                 await asyncio.sleep(delay.seconds)
             answer = self._standing(Answer, request)
             if answer is not None:
-                await self._pass(writer, _reply(answer.status), "to_client")
+                await self._pass(writer, reply(answer.status), "to_client")
                 continue
             is_lost = self._standing(LoseReply, request) is not None
             await self._pass(up_writer, head + body, "to_server")
-            head, body = await _message(up_reader, has_body=request.method != "HEAD")
+            head, body = await message(up_reader, has_body=request.method != "HEAD")
             if is_lost:
                 return
             if delay is not None:
                 await asyncio.sleep(delay.seconds)
             await self._pass(writer, head + body, "to_client")
-
-
-async def _message(reader: asyncio.StreamReader, *, has_body: bool = True) -> tuple[bytes, bytes]:
-    """A whole HTTP request or reply: its head, and its body as it stands on the wire."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    headers = _headers(head)
-    is_empty = not has_body or head.split(b" ", 2)[1:2] in ([b"204"], [b"304"])
-    if is_empty:
-        return head, b""
-    if headers.get("transfer-encoding", "").lower() == "chunked":
-        return head, await _chunks(reader)
-    return head, await reader.readexactly(int(headers.get("content-length", "0")))
-
-
-async def _chunks(reader: asyncio.StreamReader) -> bytes:
-    body = b""
-    while True:
-        line = await reader.readuntil(b"\r\n")
-        size = int(line.split(b";")[0], 16)
-        body += line + await reader.readexactly(size + 2)
-        if size == 0:
-            return body
-
-
-def _headers(head: bytes) -> dict[str, str]:
-    lines = head.decode("latin-1").split("\r\n")[1:]
-    pairs = (line.partition(":") for line in lines if line)
-    return {name.strip().lower(): value.strip() for name, _, value in pairs}
-
-
-def _parse(head: bytes) -> Request:
-    name, target, _ = head.decode("latin-1").split("\r\n", 1)[0].split(" ", 2)
-    return Request(name, target, _headers(head))
-
-
-def _reply(status: int) -> bytes:
-    return (
-        f"HTTP/1.1 {status} Fault\r\nContent-Length: 0\r\nx-ms-error-code: ServerBusy\r\n\r\n"
-    ).encode()
 
 
 @contextlib.contextmanager

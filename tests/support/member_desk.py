@@ -28,6 +28,7 @@ class Desk:
         self.said: dict[str, list[m.Command]] = {}
         self.kept: dict[str, dict[PartitionId, m.Keep]] = {}
         self.lost: dict[type, int] = {}
+        self.refused: dict[type, list[Refusal]] = {}
         # Operations that a member sends and that wait for the test to let them go.
         self.is_held_back: Callable[[str, Operation], bool] = lambda *_: False
         self._ids = count(1)
@@ -104,6 +105,8 @@ class Desk:
                 yield m.ReaderClosed(self.now, command.partition, command.serial)
 
     def _perform(self, operation: Operation) -> tuple[Reply, Refusal | None]:
+        if self.refused.get(type(operation)):
+            return None, self.refused[type(operation)].pop()
         try:
             reply = self.ledger.perform_at(operation, self.now)
         except LedgerError as error:

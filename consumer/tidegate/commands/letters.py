@@ -33,13 +33,26 @@ from tidegate.settings import SettingsError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `tidegate deadletters` takes."""
     parser.description = "The events that the handler could not take, with `onFailure: deadLetter`."
+    where = argparse.ArgumentParser(add_help=False)
+    where.add_argument(
+        "--file", type=Path, required=True, metavar="GROUP.YAML", help="the group file"
+    )
+    add_actions(parser, where)
+
+
+def add_actions(parser: argparse.ArgumentParser, where: argparse.ArgumentParser) -> None:
+    """What there is to do; `where` has the arguments that say with which group."""
     actions = parser.add_subparsers(dest="action", required=True)
-    listing = actions.add_parser("list", help="all of them, with their errors")
+
+    def action(name: str, text: str) -> argparse.ArgumentParser:
+        return actions.add_parser(name, help=text, description=text, parents=[where])
+
+    listing = action("list", "all of them, with their errors")
     listing.add_argument("--partition", default="", help="only those of this partition")
     listing.add_argument("--json", action="store_true", help="a JSON object a line")
-    show = actions.add_parser("show", help="one of them, whole")
+    show = action("show", "one of them, whole")
     show.add_argument("id", help="PARTITION/SEQUENCE, as `list` shows it")
-    replay = actions.add_parser("replay", help="handle them again, and remove what succeeds")
+    replay = action("replay", "handle them again, and remove what succeeds")
     replay.add_argument("ids", nargs="*", metavar="ID", help="PARTITION/SEQUENCE")
     replay.add_argument("--all", action="store_true", help="all of them")
     replay.add_argument(
@@ -48,19 +61,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="send them to the hub again, rather than to the handler here: all groups see them",
     )
     replay.add_argument("--keep", action="store_true", help="do not remove what succeeded")
-    for action in (listing, show, replay):
-        action.add_argument(
-            "--file", type=Path, required=True, metavar="GROUP.YAML", help="the group file"
-        )
 
 
 def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Raises SettingsError and DeadLetterError."""
     setup = wiring.set_up(arguments.file, environment)
-    return asyncio.run(_run(setup, arguments))
+    return asyncio.run(carry_out(setup, arguments))
 
 
-async def _run(setup: wiring.Setup, arguments: argparse.Namespace) -> int:
+async def carry_out(setup: wiring.Setup, arguments: argparse.Namespace) -> int:
+    """What the arguments of `add_actions` say. Raises SettingsError and DeadLetterError."""
     letters = wiring.blob_letters(setup)
     try:
         if arguments.action == "list":

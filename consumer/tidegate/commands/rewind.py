@@ -41,8 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Moves checkpoints back or forth while the group runs; the state of a partition, which "
         "belongs to the old place, is cleared."
     )
+    parser.add_argument("file", type=Path, metavar="GROUP.YAML", help="the group file")
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Where to, and of what, without where the group is."""
     add = parser.add_argument
-    add("file", type=Path, metavar="GROUP.YAML", help="the group file")
     add("--to", required=True, help=_TO)
     add("--partition", action="append", default=[], help="only this one; may be given again")
     add(
@@ -56,9 +61,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Raises SettingsError, SourceError and LedgerError."""
-    start = start_of(arguments.to)
+    start_of(arguments.to)
     setup = wiring.set_up(arguments.file, environment)
-    return asyncio.run(_rewind(setup, start, arguments.partition, arguments.limit_s))
+    return asyncio.run(carry_out(setup, arguments))
+
+
+async def carry_out(setup: wiring.Setup, arguments: argparse.Namespace) -> int:
+    """What the arguments of `add_options` say. Raises SettingsError, SourceError, LedgerError."""
+    start = start_of(arguments.to)
+    return await _rewind(setup, start, arguments.partition, arguments.limit_s)
 
 
 def start_of(text: str) -> Start:

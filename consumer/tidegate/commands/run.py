@@ -11,27 +11,32 @@ import asyncio
 import random
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tidegate.commands import wiring
 from tidegate.commands.codes import Code
-from tidegate.commands.ends import tell_ends
+from tidegate.commands.ends import Ends, tell_figures
 from tidegate.commands.stopping import Stopping
 from tidegate.handlers.context import About
+from tidegate.handlers.ending import call_on_stop
 from tidegate.handlers.loading import UserCode, load
 from tidegate.handlers.partition import deliveries
 from tidegate.handlers.tools import Tools
 from tidegate.member.messages import Report
 from tidegate.ops.around import Ops, OpsSettings, around
+from tidegate.ops.board import FELL_BACK
 from tidegate.ops.serving import Address
 from tidegate.runtime import Runtime
 from tidegate.scratch import Scratch, ScratchTakenError
-from tidegate.settings import SettingsError
+from tidegate.settings import MemberSettings, SettingsError
 
 NAME = "TIDEGATE_MEMBER"
 SCRATCH = "TIDEGATE_SCRATCH"
+POD_UID = "TIDEGATE_POD_UID"
 # Kubernetes gives a pod 30 s.
 _GRACE_S = 25.0
 
@@ -69,20 +74,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Raises SettingsError."""
+    started_at = round(time.time(), 3)
     setup = wiring.set_up(arguments.file, environment)
     code = load(setup.group.spec.handler.code, setup.folder)
     name = arguments.name or environment.get(NAME) or socket.gethostname()
-    wiring.member_settings(setup, name)
+    member = wiring.member_settings(setup, name)
     if arguments.check:
         print(f"group {setup.group.name}: the file and the handler can be used")
         return Code.DONE
-    return asyncio.run(_consume(setup, code, name, arguments, environment))
+    member = replace(member, pod_uid=environment.get(POD_UID, ""), started_at=started_at)
+    return asyncio.run(_consume(setup, code, member, arguments, environment))
 
 
 async def _consume(
     setup: wiring.Setup,
     code: UserCode,
-    name: str,
+    member: MemberSettings,
     arguments: argparse.Namespace,
     environment: Mapping[str, str],
 ) -> int:
@@ -96,20 +103,22 @@ async def _consume(
         ops = await stack.enter_async_context(
             around(
                 settings,
-                member=name,
+                member=member.name,
                 group=setup.group.name,
                 hub=setup.hub,
                 secrets=setup.secrets,
                 environment=environment,
             )
         )
-        runtime = await _runtime(setup, code, name, _scratch(arguments, environment), ops, stack)
+        scratch = _scratch(arguments, environment)
+        runtime, tools, beside = await _runtime(setup, code, member, scratch, ops, stack)
         stopping = Stopping(
             runtime, arguments.grace_s, lambda text: ops.watch(Report("stopping", None, text))
         )
         try:
             with stopping.signals():
-                await runtime.run()
+                await runtime.run(*beside)
+                await call_on_stop(tools)
         except asyncio.CancelledError:
             if not stopping.is_cut:
                 raise
@@ -120,21 +129,22 @@ async def _consume(
 async def _runtime(
     setup: wiring.Setup,
     code: UserCode,
-    name: str,
+    member: MemberSettings,
     scratch: Scratch | None,
     ops: Ops,
     stack: AsyncExitStack,
-) -> Runtime:
+) -> tuple[Runtime, Tools, tuple[Callable[[], Coroutine[None, None, None]], ...]]:
+    """The member, what its handlers share, and what is to run beside it."""
     letters = wiring.dead_letters(setup)
     if letters is not None:
         stack.push_async_callback(letters.close)
     source = await wiring.open_source(
-        setup, stack, lambda text: ops.watch(Report("transport-sdk", None, text))
+        setup, stack, lambda text: ops.watch(Report(FELL_BACK, None, text))
     )
     tools = Tools(
         code,
         setup.group.spec.delivery,
-        About(name, setup.group.name, setup.hub),
+        About(member.name, setup.group.name, setup.hub),
         letters,
         ops.watch,
         time.monotonic,
@@ -143,7 +153,7 @@ async def _runtime(
         ops.observer,
     )
     runtime = Runtime(
-        wiring.member_settings(setup, name),
+        member,
         lambda: wiring.new_ledger(setup),
         source,
         deliveries(tools),
@@ -151,9 +161,9 @@ async def _runtime(
         report=lambda _: None,  # heard by `watch`, as everything else
         watch=ops.watch,
     )
-    telling = asyncio.create_task(tell_ends(source, runtime, ops.observer))
-    stack.callback(telling.cancel)
-    return runtime
+    ends = Ends(source, runtime, ops.board, ops.observer, ops.watch)
+    figures = partial(tell_figures, runtime, ops.meter, member.figures_every_s)
+    return runtime, tools, (ends.tell, figures)
 
 
 def _scratch(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Scratch | None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tidegate.commands.codes import Code
+from tidegate.commands.early import SIGNALS, end_when_asked
 from tidegate.runtime import Runtime
 
 _LAST_S = 3.0
@@ -36,16 +37,24 @@ class Stopping:
     def signals(self) -> Iterator[None]:
         """Listens to signals while the current task runs the member."""
         self._task = asyncio.current_task()
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        for number in numbers:
+        for number in SIGNALS:
             self._loop.add_signal_handler(number, self.on_signal)
         try:
             yield
         finally:
-            for number in numbers:
+            for number in SIGNALS:
                 self._loop.remove_signal_handler(number)
+            self._after()
             if self._grace is not None:
                 self._grace.cancel()
+
+    def _after(self) -> None:
+        """What is left is to close; where the process is being cut, that has its own end."""
+        if not self.is_cut:
+            end_when_asked()
+            return
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
 
     def on_signal(self) -> None:
         if self._grace is not None:

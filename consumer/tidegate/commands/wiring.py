@@ -57,7 +57,11 @@ def set_up(path: Path, environment: Mapping[str, str]) -> Setup:
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"group file {path} cannot be read: {error}") from None
     group = read_group(text, path.name)
-    vault = Vault(environment, path.parent)
+    return set_up_group(group, Vault(environment, path.parent), path.parent)
+
+
+def set_up_group(group: GroupFile, vault: Vault, folder: Path) -> Setup:
+    """A group, wherever it was read; `folder` is where its handler is. Raises SettingsError."""
     hub = group.spec.source.event_hubs
     address = vault.fetch(hub.connection_string, "spec.source.eventHubs.connectionString")
     letters = group.spec.delivery.dead_letters.event_hub
@@ -71,7 +75,7 @@ def set_up(path: Path, environment: Mapping[str, str]) -> Setup:
     address = address or str(hub.namespace)
     return Setup(
         group,
-        path.parent.resolve(),
+        folder.resolve(),
         GroupNames(_host(address), hub.hub, hub.consumer_group),
         blobs,
         address,

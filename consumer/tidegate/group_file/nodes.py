@@ -1,12 +1,13 @@
 """YAML as values that know their line, so that an error can say where it is.
 
 Rules: what is read is plain YAML: no tags of its own, no merge keys, no key twice. A file may hold
-other documents beside the group, as Kubernetes' files do.
+other documents beside the group, as Kubernetes' files do. What the API server gives is JSON, and
+has no lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ class FileError(SettingsError):
 class Value:
     """A place in the file."""
 
+    # 0 in a document that is no file.
     line: int
     # 'str', 'int', 'float', 'bool', 'null', 'timestamp', 'map' or 'list'.
     kind: str
@@ -65,3 +67,33 @@ def _value(node: Any, name: str) -> Value:
         return Value(line, "list", fields=inner)
     kind = node.tag.removeprefix(_PREFIX)
     return Value(line, kind, node.value)
+
+
+def value_of(document: Any) -> Value:
+    """A JSON document as values without lines."""
+    if isinstance(document, Mapping):
+        return Value(
+            0, "map", fields=tuple((str(key), value_of(each)) for key, each in document.items())
+        )
+    if isinstance(document, list | tuple):
+        return Value(
+            0, "list", fields=tuple((str(at), value_of(each)) for at, each in enumerate(document))
+        )
+    if document is None:
+        return Value(0, "null")
+    if isinstance(document, bool):
+        return Value(0, "bool", "true" if document else "false")
+    return Value(0, type(document).__name__, str(document))
+
+
+def plain_of(value: Value) -> Any:
+    """A value as JSON has it, for what is handed on as it is."""
+    if value.kind == "map":
+        return {key: plain_of(each) for key, each in value.fields}
+    if value.kind == "list":
+        return [plain_of(each) for _, each in value.fields]
+    if value.kind == "float":
+        return float(value.text.replace("_", ""))
+    if value.kind in ("int", "bool", "null"):
+        return yaml.safe_load(value.text) if value.text else None
+    return value.text

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import types
 import typing
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
+from tidegate.group_file.fields import default_of, hints_of, inner_of, is_list, is_map, is_required
 from tidegate.group_file.names import camel_name
-from tidegate.group_file.spec import OPERATORS, GroupSpec, Secret
+from tidegate.group_file.spec import GroupSpec, Secret
 from tidegate.sources.start import Start
 
 _HEAD = """\
@@ -30,48 +30,55 @@ spec:
   handler: {code: "handler.py:handle"}
 ```
 
-A key that is not known is an error that says which one was probably meant. These keys of `spec`
-are the operator's, and `tidegate run` passes over them: {passed_over}.
-Secrets are never in the file: it says in which environment variable or file they are.
+A key that is not known is an error that says which one was probably meant. Keys that are for the
+operator alone are in [consumergroup.md](consumergroup.md); `tidegate run` passes over them.
+Secrets are never in the file: it says in which environment variable or file they are. In a cluster
+they are in a Secret, `{secret: NAME, key: KEY}`: the operator mounts it, and `tidegate run` by
+itself cannot read it.
 """
 
 
 def page() -> str:
     """The whole page."""
-    passed_over = ", ".join(f"`{key}`" for key in OPERATORS)
-    parts = [_HEAD.replace("{passed_over}", passed_over)]
-    parts += _tables(GroupSpec, "spec", "What a consumer reads.", {Secret})
+    parts = [_HEAD, *_tables(GroupSpec, "spec", "What a consumer reads.", {Secret})]
     return "\n".join(parts)
 
 
 def _tables(section: type[Any], path: str, text: str, seen: set[type[Any]]) -> Iterator[str]:
-    hints = typing.get_type_hints(section)
-    rows, inner = [], []
-    for each in fields(section):
-        kind = _kind(hints[each.name])
-        name = camel_name(each.name)
-        rows.append(f"| `{name}` | {_type(kind, path, name)} | {_default(each)} | {_help(each)} |")
-        if is_dataclass(kind) and kind is not Start:
-            inner.append((typing.cast(type[Any], kind), f"{path}.{name}"))
     yield f"## {path}\n{text}\n"
-    yield "\n".join(["| key | type | default | meaning |", "| --- | --- | --- | --- |", *rows, ""])
-    for kind, below in inner:
-        if kind not in seen:
-            seen.add(kind)
-            yield from _tables(kind, below, _purpose(kind), seen)
+    yield table(section, path, tuple(each.name for each in fields(section)))
+    for name, kind in hints_of(section).items():
+        if is_dataclass(kind) and kind is not Start and kind not in seen:
+            section = typing.cast(type[Any], kind)
+            seen.add(section)
+            yield from _tables(section, f"{path}.{camel_name(name)}", purpose(section), seen)
 
 
-def _kind(hint: Any) -> Any:
-    if isinstance(hint, types.UnionType):
-        (hint,) = (each for each in hint.__args__ if each is not types.NoneType)
-    return hint
+def table(
+    section: type[Any], path: str, names: tuple[str, ...], *, shows_defaults: bool = True
+) -> str:
+    """A table of these fields of a section."""
+    rows = ["| key | type | default | meaning |", "| --- | --- | --- | --- |"]
+    if not shows_defaults:
+        rows = ["| key | type | meaning |", "| --- | --- | --- |"]
+    for each in fields(section):
+        if each.name in names:
+            name = camel_name(each.name)
+            kind = _type(hints_of(section)[each.name], path, name)
+            default = f" {_default(each)} |" if shows_defaults else ""
+            rows.append(f"| `{name}` | {kind} |{default} {_help(each)} |")
+    return "\n".join([*rows, ""])
 
 
 def _type(kind: Any, path: str, name: str) -> str:
     if kind is Start:
         return "start"
     if kind is Secret:
-        return "`{env: NAME}`, `{file: PATH}`"
+        return "`{env: NAME}`, `{file: PATH}`, `{secret: NAME, key: KEY}`"
+    if is_list(kind):
+        return "list of " + _type(inner_of(kind), path, name)
+    if is_map(kind):
+        return "as Kubernetes has it" if inner_of(kind) is Any else "texts by name"
     if is_dataclass(kind):
         return f"keys: `{path}.{name}`"
     if issubclass(kind, StrEnum):
@@ -80,20 +87,22 @@ def _type(kind: Any, path: str, name: str) -> str:
 
 
 def _default(each: Field[Any]) -> str:
-    if each.default is MISSING:
-        return "" if each.default_factory is not MISSING else "**needed**"
-    if each.default is None:
-        return ""
-    if isinstance(each.default, bool):
-        return f"`{str(each.default).lower()}`"
-    return f"`{each.default:g}`" if isinstance(each.default, float) else f"`{each.default}`"
+    if is_required(each):
+        return "**needed**"
+    default = default_of(each)
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    if isinstance(default, float):
+        return f"`{default:g}`"
+    return f"`{default}`" if isinstance(default, str | int) else ""
 
 
 def _help(each: Field[Any]) -> str:
     return str(each.metadata.get("help", "")).replace("|", "\\|")
 
 
-def _purpose(kind: type[Any]) -> str:
+def purpose(kind: type[Any]) -> str:
+    """What a section is for: its docstring on one line."""
     return " ".join((kind.__doc__ or "").split())
 
 

@@ -1,22 +1,23 @@
 """A group file as typed settings, or an error that says where, what and what to write. Pure.
 
 Rules: a key that is not known is refused by name, with the one that was probably meant; what is
-the operator's is passed over whole. All is read before anything is tried.
+the operator's is passed over whole by a consumer. All is read before anything is tried.
 """
 
 from __future__ import annotations
 
 import difflib
-import types
 import typing
-from collections.abc import Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
+from tidegate.group_file.fields import hints_of, inner_of, is_list, is_map, is_required
 from tidegate.group_file.names import camel_name
-from tidegate.group_file.nodes import FileError, Value, documents
+from tidegate.group_file.nodes import FileError, Value, documents, plain_of, value_of
 from tidegate.group_file.spec import OPERATORS, GroupFile, GroupSpec
 from tidegate.model import NO_OFFSET, Position
 from tidegate.settings import SettingsError
@@ -25,6 +26,8 @@ from tidegate.sources.start import Start
 API_VERSION = "tidegate.dev/v1alpha1"
 KIND = "ConsumerGroup"
 _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
+
+Section = TypeVar("Section", bound=GroupSpec)
 
 
 def read_group(text: str, name: str) -> GroupFile:
@@ -35,7 +38,15 @@ def read_group(text: str, name: str) -> GroupFile:
             f"{name}: it has {len(found)} documents with apiVersion {API_VERSION} and kind {KIND}; "
             "it is to have one"
         )
-    return _Reading(name).group(found[0])
+    return _Reading(name, OPERATORS).group(found[0])
+
+
+def read_spec(kind: type[Section], document: Mapping[str, Any]) -> Section:
+    """The `spec` of a document that is values already, read whole as settings of this kind.
+
+    Raises FileError; what it says has no file and no lines.
+    """
+    return _Reading("", {}).spec(kind, value_of(document))
 
 
 def _is_group(value: Value) -> bool:
@@ -49,26 +60,31 @@ def _is_group(value: Value) -> bool:
 
 
 class _Reading:
-    """Reads one file; knows its name for what it says."""
+    """Reads one document; knows its file for what it says, and the keys that are not for us."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, passed_over: Mapping[str, tuple[str, ...]]) -> None:
         self._name = name
+        self._passed_over = passed_over
 
     def group(self, value: Value) -> GroupFile:
         self._check_keys(value, "the document", _TOP)
-        metadata, spec = value.get("metadata"), value.get("spec")
+        metadata = value.get("metadata")
         name = metadata.get("name") if metadata is not None else None
         if name is None or not name.text:
             raise self._error(metadata or value, "metadata.name is missing: name the group")
+        return GroupFile(name.text, self.spec(GroupSpec, value))
+
+    def spec(self, kind: type[Section], document: Value) -> Section:
+        spec = document.get("spec")
         if spec is None:
-            raise self._error(value, "spec is missing")
+            raise self._error(document, "spec is missing")
         source = spec.get("source")
         if source is not None and source.get("cosmos") is not None:
             raise self._error(source, "spec.source.cosmos cannot be read by this version")
-        return GroupFile(name.text, self._section(GroupSpec, spec, "spec", passed_over=OPERATORS))
+        return typing.cast(Section, self._section(kind, spec, "spec"))
 
     def _error(self, value: Value, text: str) -> FileError:
-        return FileError(f"{self._name}:{value.line}: {text}")
+        return FileError(f"{self._name}:{value.line}: {text}" if value.line else text)
 
     def _check_keys(self, value: Value, path: str, known: Sequence[str]) -> None:
         if value.kind != "map":
@@ -79,17 +95,15 @@ class _Reading:
                 meant = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(known)}"
                 raise self._error(inner, f"{path} has no '{key}': {meant}")
 
-    def _section(
-        self, section: type[Any], value: Value, path: str, passed_over: Sequence[str] = ()
-    ) -> Any:
+    def _section(self, section: type[Any], value: Value, path: str) -> Any:
         by_name = {camel_name(each.name): each for each in fields(section)}
-        self._check_keys(value, path, (*by_name, *passed_over))
-        hints = typing.get_type_hints(section)
+        self._check_keys(value, path, (*by_name, *self._passed_over.get(path, ())))
+        hints = hints_of(section)
         given: dict[str, Any] = {}
         for name, each in by_name.items():
             inner = value.get(name)
             if inner is None or inner.kind == "null":
-                if _is_required(each):
+                if is_required(each):
                     raise self._error(value, f"{path}.{name} is missing: {each.metadata['help']}")
                 continue
             given[each.name] = self._typed(hints[each.name], inner, f"{path}.{name}")
@@ -100,10 +114,10 @@ class _Reading:
             raise self._error(value, f"{path}: {_in_words_of_the_file(str(error))}") from None
 
     def _typed(self, hint: Any, value: Value, path: str) -> Any:
-        if isinstance(hint, types.UnionType):
-            (hint,) = (each for each in hint.__args__ if each is not types.NoneType)
         if hint is Start:
             return self._start(value, path)
+        if is_list(hint) or is_map(hint):
+            return self._several(hint, value, path)
         if is_dataclass(hint):
             return self._section(typing.cast(type[Any], hint), value, path)
         if issubclass(hint, StrEnum):
@@ -117,6 +131,17 @@ class _Reading:
                 raise self._error(value, f"{path}: write a text, in quotes: not {_shown(value)}")
             return value.text
         return self._number(hint, value, path)
+
+    def _several(self, hint: Any, value: Value, path: str) -> Any:
+        """A list, or a map with keys of the user's own."""
+        wanted, words = ("list", "a list") if is_list(hint) else ("map", "keys and values")
+        if value.kind != wanted:
+            raise self._error(value, f"{path}: write {words}, not {_shown(value)}")
+        inner = inner_of(hint)
+        if inner is Any:
+            return plain_of(value)
+        found = {key: self._typed(inner, each, f"{path}.{key}") for key, each in value.fields}
+        return tuple(found.values()) if is_list(hint) else MappingProxyType(found)
 
     def _number(self, hint: type[Any], value: Value, path: str) -> Any:
         wanted = "a whole number" if hint is int else "a number"
@@ -164,10 +189,6 @@ class _Reading:
                 value, f"{path}: write a time with its zone, such as 2026-01-31T00:00:00Z"
             )
         return at.timestamp()
-
-
-def _is_required(each: Field[Any]) -> bool:
-    return each.default is MISSING and each.default_factory is MISSING
 
 
 def _shown(value: Value) -> str:

@@ -25,6 +25,11 @@ class Vault:
         """The secret, or '' where none is asked for. Raises SettingsError."""
         if secret is None:
             return ""
+        if secret.secret is not None:
+            raise SettingsError(
+                f"{what}: {{secret: {secret.secret}, key: {secret.key}}} is for the operator, "
+                "which mounts it; where it does not run, write {env: NAME} or {file: PATH}"
+            )
         found = self._of_file(secret.file, what) if secret.file else self._of(secret.env, what)
         self.fetched.append(found)
         return found

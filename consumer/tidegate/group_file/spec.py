@@ -6,8 +6,10 @@ are; what is the operator's is passed over here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 
 from tidegate.delivery.policy import Policy
 from tidegate.ledger.access import API_VERSION
@@ -26,10 +28,21 @@ class Secret:
         default=None,
         metadata={"help": "The file that holds it, such as a mounted Kubernetes secret."},
     )
+    secret: str | None = field(
+        default=None,
+        metadata={"help": "The Kubernetes Secret that holds it; for the operator, with `key`."},
+    )
+    key: str | None = field(default=None, metadata={"help": "The key of that Secret."})
 
     def checked(self) -> Secret:
-        if (self.env is None) == (self.file is None):
-            raise SettingsError("write either env: NAME or file: PATH")
+        places = (self.env, self.file, self.secret)
+        if sum(place is not None for place in places) != 1:
+            raise SettingsError(
+                "write one of env: NAME, file: PATH, or, for the operator, secret: NAME with "
+                "key: KEY"
+            )
+        if (self.secret is None) != (self.key is None):
+            raise SettingsError("secret: NAME and key: KEY go together")
         return self
 
 
@@ -228,8 +241,26 @@ class GroupSpec:
     )
 
 
-# Keys of `spec` that are for the operator alone.
-OPERATORS = ("engine", "paused", "scaling", "template")
+# Keys that are for the operator alone, by the section in which they stand.
+OPERATORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "spec": (
+            "engine",
+            "image",
+            "paused",
+            "pausedPartitions",
+            "pausedReplicas",
+            "pins",
+            "replicas",
+            "scaling",
+            "serviceAccountAnnotations",
+            "serviceAccountName",
+            "template",
+        ),
+        "spec.ledger": ("onDelete",),
+        "spec.handler": ("configMap",),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

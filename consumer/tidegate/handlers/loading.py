@@ -5,7 +5,7 @@
 Rules:
 - A function whose first argument is called `events` is given batches, one whose first argument is
   called `event` one event at a time; where neither is so, its own name decides.
-- `on_error`, `on_open`, `on_close` and `on_time` are taken from the same module, where they are.
+- `on_error`, `on_open`, `on_close`, `on_time` and `on_stop` are taken from the same module, where they are.
 - An error names the file and the line where it is, the cause, and what to write.
 """
 
@@ -27,16 +27,19 @@ from tidegate.settings import SettingsError
 Function = Callable[..., Any]
 
 _HOW = "write 'module:function' or 'file.py:function'"
-_SHAPES = {
+_SHAPES: dict[str, tuple[str, ...]] = {
     "on_error": ("error", "context"),
     "on_open": ("partition",),
     "on_close": ("partition", "reason"),
     "on_time": ("context",),
+    "on_stop": (),
 }
 
 
 class HandlerError(SettingsError):
     """The handler cannot be used; the message says where and why."""
+
+    reason = "HandlerNotImported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class UserCode:
     on_open: Function | None = None
     on_close: Function | None = None
     on_time: Function | None = None
+    on_stop: Function | None = None
 
 
 def load(reference: str, folder: Path) -> UserCode:

@@ -187,8 +187,13 @@ async def _send_once(
         raise LostReplyError(str(problem)) from None
 
 
-def open_container(settings: BlobSettings) -> ContainerClient:
-    """The SDK's client of the container. It belongs to the running event loop."""
+def open_container(
+    settings: BlobSettings, transport: AioHttpTransport | None = None
+) -> ContainerClient:
+    """The SDK's client of the container. It belongs to the running event loop.
+
+    A transport that is given is shared with others, and closed by whoever made it.
+    """
     options: dict[str, Any] = {
         "retry_total": 0,
         "permit_redirects": False,
@@ -197,7 +202,7 @@ def open_container(settings: BlobSettings) -> ContainerClient:
         "max_single_put_size": STATE_LIMIT,
         "raw_request_hook": writes_version(settings.api_version),
     }
-    options["transport"] = _transport(settings)
+    options["transport"] = transport or open_transport(settings)
     if settings.connection_string:
         return ContainerClient.from_connection_string(
             settings.connection_string, settings.container, **options
@@ -224,7 +229,8 @@ def _credential(
     return None
 
 
-def _transport(settings: BlobSettings) -> AioHttpTransport:
+def open_transport(settings: BlobSettings) -> AioHttpTransport:
+    """Connections to the account's host."""
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
             keepalive_timeout=_IDLE_PLAIN_S if settings.is_plain else _IDLE_TLS_S,

@@ -22,6 +22,7 @@ from tidegate.ledger.access import STATE_LIMIT, BlobSettings, open_container
 from tidegate.ledger.layout import GroupNames, Kind, Place
 from tidegate.ledger.packing import Unfit, Unreadable
 from tidegate.ledger.refusals import Spot, is_missing_container, refusal_of
+from tidegate.ledger.relisting import Relisting
 from tidegate.model import Checkpoint, Listing, Ownership
 from tidegate.ports import (
     Acquire,
@@ -77,10 +78,15 @@ def place_of(operation: Operation) -> Place | None:
 class BlobLedger:
     """One group's ledger in a container."""
 
-    def __init__(self, settings: BlobSettings, names: GroupNames) -> None:
+    def __init__(
+        self, settings: BlobSettings, names: GroupNames, client: ContainerClient | None = None
+    ) -> None:
+        """A client that is given is shared with other groups, and closed by whoever made it."""
         self._settings = settings.checked()
         self._names = names
-        self._client: ContainerClient | None = None
+        self._client = client
+        self._owns_client = client is None
+        self._relisting = Relisting(names)
 
     async def perform(self, operation: Operation) -> Reply:
         """The reply, or a LedgerError; within the time limit of the settings."""
@@ -107,7 +113,7 @@ class BlobLedger:
             raise self._refused(problem, name) from None
 
     async def close(self) -> None:
-        if self._client is not None:
+        if self._client is not None and self._owns_client:
             await self._client.close()
             self._client = None
 
@@ -161,10 +167,13 @@ class BlobLedger:
         return None
 
     async def _list(self) -> Listing:
-        rows, server_time = await blob_reads.list_rows(
-            self._container(), self._names.prefix, self._settings.page_size
+        relisting = self._relisting
+        relisting.begin()
+        entries, server_time = await blob_reads.list_blobs(
+            self._container(), self._names.prefix, self._settings.page_size, relisting.page
         )
-        return layout.read_listing(self._names, rows, server_time)
+        relisting.finish()
+        return layout.listing_of(entries, server_time)
 
     async def _lease(self, operation: LeaseOperation, name: str) -> None:
         condition = unchanged(operation.etag)
@@ -197,7 +206,7 @@ class BlobLedger:
 
     async def _read_ownership(self, operation: ReadOwnership, name: str) -> Ownership | None:
         try:
-            row = await blob_reads.read_properties(self._blob(name), name)
+            row = await blob_reads.read_properties(self._blob(name), name, operation.lease_id)
         except AzureError as problem:
             self._raise_unless_missing(problem, name)
             return None

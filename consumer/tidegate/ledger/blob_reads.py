@@ -6,8 +6,8 @@ case, whatever their writer used, and ETags without quotes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from azure.core.exceptions import HttpResponseError
@@ -17,7 +17,7 @@ from azure.storage.blob.aio import BlobClient, ContainerClient
 
 from tidegate.ledger.access import writes_version
 from tidegate.ledger.layout import Row
-from tidegate.ledger.listing_xml import read_page, seconds_of
+from tidegate.ledger.listing_xml import seconds_of
 from tidegate.model import LeaseState
 
 
@@ -25,19 +25,25 @@ def bare(etag: str) -> str:
     return etag.strip('"')
 
 
-async def list_rows(
-    container: ContainerClient, prefix: str, page_size: int
-) -> tuple[list[Row], float]:
-    """All blobs below a prefix, and the service's time when the listing began."""
-    rows: list[Row] = []
+T = TypeVar("T")
+
+
+async def list_blobs(
+    container: ContainerClient,
+    prefix: str,
+    page_size: int,
+    read: Callable[[bytes], tuple[list[T], str]],
+) -> tuple[list[T], float]:
+    """All blobs below a prefix, as `read` makes of a page, and the service's time at its begin."""
+    blobs: list[T] = []
     marker, server_time = "", 0.0
     while True:
         answer = await _list_page(container, prefix, page_size, marker)
-        found, marker = read_page(answer.body())
-        rows += found
+        found, marker = read(answer.body())
+        blobs += found
         server_time = server_time or seconds_of(answer.headers["Date"])
         if not marker:
-            return rows, server_time
+            return blobs, server_time
 
 
 async def _list_page(container: ContainerClient, prefix: str, page_size: int, marker: str) -> Any:
@@ -56,8 +62,9 @@ async def _list_page(container: ContainerClient, prefix: str, page_size: int, ma
     return answer
 
 
-async def read_properties(blob: BlobClient, name: str) -> Row:
-    return _row(name, await blob.get_blob_properties())
+async def read_properties(blob: BlobClient, name: str, lease_id: str | None) -> Row:
+    """With a lease id the service refuses to say anything unless that lease lasts."""
+    return _row(name, await blob.get_blob_properties(lease=lease_id))
 
 
 async def read_whole(blob: BlobClient, name: str, version: str) -> tuple[Row, bytes]:

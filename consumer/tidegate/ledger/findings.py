@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tidegate.model import Checkpoint, Listing, Ownership, PartitionId
+from tidegate.model import NO_SEQUENCE, Checkpoint, Listing, Ownership, PartitionId
 
 # An official processor that has not written its ownership for so long is dead.
 FOREIGN_ALIVE_S = 180.0
@@ -191,7 +191,7 @@ def _of_checkpoint(
             "The partition is halted. Rewind it to the state's position to keep totals exact, or "
             "clear the state by a rewind to the position.",
         )
-    if span is not None and sequence + 1 < span.first:
+    if span is not None and NO_SEQUENCE < sequence < span.first - 1:
         yield Finding(
             "behind-retention",
             where,

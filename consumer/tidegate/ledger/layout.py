@@ -201,31 +201,6 @@ def read_body(body: bytes) -> tuple[Position, bytes]:
         raise Unreadable("its body is not a state that this group wrote") from None
 
 
-class _Reading:
-    """Collects the rows of one listing."""
-
-    def __init__(self) -> None:
-        self.ownerships: dict[PartitionId, Ownership] = {}
-        self.checkpoints: dict[PartitionId, Checkpoint] = {}
-        self.members: dict[MemberName, Presence] = {}
-        self.roster: Roster | None = None
-        self.flaws: list[Flaw] = []
-
-    def add(self, place: Place, row: Row) -> None:
-        try:
-            if place.kind is Kind.OWNERSHIP:
-                self.ownerships[place.key] = read_ownership(place.key, row)
-            elif place.kind is Kind.CHECKPOINT:
-                self.checkpoints[place.key] = read_checkpoint(place.key, row)
-            elif place.kind is Kind.MEMBER:
-                presence = members.read_presence(place.key, row.etag, row.lease, row.metadata)
-                self.members[presence.name] = presence
-            else:
-                self.roster = members.read_roster(row.etag, row.modified_at, row.metadata)
-        except Unreadable as problem:
-            self.flaws.append(flaw(place, row.name, problem))
-
-
 def flaw(place: Place, name: str, problem: Unreadable) -> Flaw:
     """What to say of a blob that cannot be read."""
     is_of_partition = place.kind in (Kind.OWNERSHIP, Kind.CHECKPOINT)
@@ -236,18 +211,51 @@ def flaw(place: Place, name: str, problem: Unreadable) -> Flaw:
     )
 
 
+# One blob of a ledger, as it was read.
+Entry = Ownership | Checkpoint | Presence | Roster | Flaw
+
+
+def read_row(names: GroupNames, row: Row) -> Entry | None:
+    """What a blob is; None for one that is no part of a ledger."""
+    place = names.place(row.name)
+    if place is None:
+        return None
+    try:
+        if place.kind is Kind.OWNERSHIP:
+            return read_ownership(place.key, row)
+        if place.kind is Kind.CHECKPOINT:
+            return read_checkpoint(place.key, row)
+        if place.kind is Kind.MEMBER:
+            return members.read_presence(
+                place.key, row.etag, row.lease, row.metadata, row.modified_at
+            )
+        return members.read_roster(row.etag, row.modified_at, row.metadata)
+    except Unreadable as problem:
+        return flaw(place, row.name, problem)
+
+
+def listing_of(entries: Iterable[Entry | None], server_time: float) -> Listing:
+    """Everything of a group, from its blobs."""
+    ownerships: dict[PartitionId, Ownership] = {}
+    checkpoints: dict[PartitionId, Checkpoint] = {}
+    presences: dict[MemberName, Presence] = {}
+    roster: Roster | None = None
+    flaws: list[Flaw] = []
+    for entry in entries:
+        match entry:
+            case Ownership():
+                ownerships[entry.partition] = entry
+            case Checkpoint():
+                checkpoints[entry.partition] = entry
+            case Presence():
+                presences[entry.name] = entry
+            case Roster():
+                roster = entry
+            case Flaw():
+                flaws.append(entry)
+    return Listing(ownerships, checkpoints, presences, roster, server_time, tuple(flaws))
+
+
 def read_listing(names: GroupNames, rows: Iterable[Row], server_time: float) -> Listing:
     """Everything of a group; blobs that are no part of a ledger are passed over."""
-    reading = _Reading()
-    for row in rows:
-        place = names.place(row.name)
-        if place is not None:
-            reading.add(place, row)
-    return Listing(
-        ownerships=reading.ownerships,
-        checkpoints=reading.checkpoints,
-        members=reading.members,
-        roster=reading.roster,
-        server_time=server_time,
-        flaws=tuple(reading.flaws),
-    )
+    return listing_of((read_row(names, row) for row in rows), server_time)

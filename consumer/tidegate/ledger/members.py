@@ -1,8 +1,9 @@
 """The member blobs and the roster as metadata, and back.
 
 Rules: pure. A member's blob stays below the service's limit of 8 KB: declined partitions that do
-not fit are not told, and wants wait for the next announcement. A roster that does not fit is
-refused whole, because half a roster would tell the members something else.
+not fit are not told, wants wait for the next announcement, and figures have what room is left. A
+roster that does not fit is refused whole, because half a roster would tell the members something
+else.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tidegate.ledger import packing
+from tidegate.ledger.figures import pack_figures, unpack_figures
 from tidegate.ledger.packing import METADATA_LIMIT, Unfit, Unreadable
 from tidegate.model import LeaseState, MemberName, Position, Presence, Rewind, Roster
 
@@ -24,12 +26,16 @@ def name_metadata(name: MemberName) -> dict[str, str]:
 
 
 def presence_metadata(presence: Presence) -> dict[str, str]:
-    """What a member says of itself; of declines and wants as many as fit, in their order."""
+    """What a member says of itself; of the longer tables as many rows as fit, in their order."""
     metadata = name_metadata(presence.name) | {"weight": repr(float(presence.weight))}
     if presence.incarnation:
         metadata["incarnation"] = packing.escape(presence.incarnation)
     if presence.is_leaving:
         metadata["leaving"] = "1"
+    if presence.pod_uid:
+        metadata["poduid"] = packing.escape(presence.pod_uid)
+    if presence.started_at:
+        metadata["startedat"] = repr(float(presence.started_at))
     if presence.loads:
         metadata["loads"] = packing.pack_table(
             (partition, repr(float(load))) for partition, load in presence.loads.items()
@@ -41,7 +47,10 @@ def presence_metadata(presence: Presence) -> dict[str, str]:
         )
     metadata |= _fitting("declines", sorted(presence.declines), packing.pack_names, metadata)
     wants = [(key, packing.pack_lease_id(lease_id)) for key, lease_id in presence.wants.items()]
-    return metadata | _fitting("wants", wants, packing.pack_table, metadata)
+    metadata |= _fitting("wants", wants, packing.pack_table, metadata)
+    metadata |= _fitting("stuck", sorted(presence.stuck), packing.pack_names, metadata)
+    figures = [(key, pack_figures(each)) for key, each in presence.figures.items()]
+    return metadata | _fitting("figures", figures, packing.pack_table, metadata)
 
 
 def _fitting(
@@ -56,11 +65,18 @@ def _fitting(
     return {key: packed} if packed else {}
 
 
-def read_presence(key: str, etag: str, lease: LeaseState, metadata: Mapping[str, str]) -> Presence:
+def read_presence(
+    key: str,
+    etag: str,
+    lease: LeaseState,
+    metadata: Mapping[str, str],
+    modified_at: float = 0.0,
+) -> Presence:
     """A member; `key` is its name in lower case, from the blob's own name."""
     name = packing.unescape(metadata.get("name", "")) or key
     if packing.escape(name).lower() != packing.escape(key).lower():
         raise Unreadable(f"it says that it is of member '{name}', which has another blob")
+    figures = packing.unpack_table(metadata.get("figures", ""), "figures", unpack_figures)
     return Presence(
         name=name,
         etag=etag,
@@ -73,6 +89,11 @@ def read_presence(key: str, etag: str, lease: LeaseState, metadata: Mapping[str,
         wants=packing.unpack_table(metadata.get("wants", ""), "wants", packing.unpack_lease_id),
         is_leaving=metadata.get("leaving") == "1",
         declines=packing.unpack_names(metadata.get("declines", "")),
+        pod_uid=packing.unescape(metadata.get("poduid", "")),
+        started_at=packing.read_number(metadata.get("startedat", "0"), "start"),
+        stuck=packing.unpack_names(metadata.get("stuck", "")),
+        figures=figures,
+        figures_at=modified_at if figures else 0.0,
     )
 
 

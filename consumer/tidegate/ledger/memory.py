@@ -128,6 +128,8 @@ class MemoryLedger:
         blob = self._blobs.get((Kind.OWNERSHIP, operation.partition))
         if blob is None:
             return None
+        if operation.lease_id is not None:
+            blob.authorise(operation.lease_id, now)
         return ownership_row(operation.partition, blob, blob.state(now))
 
     def _read_checkpoint(self, operation: ReadCheckpoint, _: float) -> Checkpoint | None:

@@ -89,7 +89,8 @@ def _member_row(blob: MemoryBlob, state: LeaseState) -> Presence:
         return Presence(content.name, blob.etag, state, "")
     if not isinstance(content, Presence):
         raise _unreadable(blob)
-    return replace(content, etag=blob.etag, lease=state)
+    figures_at = blob.modified_at if content.figures else 0.0
+    return replace(content, etag=blob.etag, lease=state, figures_at=figures_at)
 
 
 def _unreadable(blob: MemoryBlob) -> Unreadable:

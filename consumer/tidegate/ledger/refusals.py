@@ -76,6 +76,10 @@ class Spot:
         return f"{blob}container '{self.container}' of account '{self.account}'"
 
 
+class MissingContainerError(LedgerError):
+    """There is no such container."""
+
+
 def refusal_of(problem: BaseException, spot: Spot) -> LedgerError:
     """A LedgerError for whatever an operation ended with."""
     if isinstance(problem, TimeoutError):
@@ -106,7 +110,7 @@ def _answered(status: int, code: str, request_id: str, spot: Spot) -> LedgerErro
     if code == "BlobAlreadyExists":
         return LedgerError(Refusal.EXISTS, f"{spot} is there already {seen}")
     if code == "ContainerNotFound":
-        return LedgerError(
+        return MissingContainerError(
             Refusal.INVALID,
             f"Container '{spot.container}' not found in account '{spot.account}'. Create it, or "
             f"set ledger.create: true. {seen}",

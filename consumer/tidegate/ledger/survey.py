@@ -9,27 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tidegate.lag import UNKNOWN_LAG, Lag, lag_of
 from tidegate.ledger.findings import Finding, Range, Ranges, natural
 from tidegate.model import Checkpoint, Listing, MemberName, PartitionId
 
 PARTITIONS = ("PARTITION", "OWNER", "LEASE", "EPOCH", "OWNED FOR", "SEQUENCE", "LAG")
-MEMBERS = ("MEMBER", "ALIVE", "PARTITIONS", "WEIGHT")
+MEMBERS = ("MEMBER", "ALIVE", "PARTITIONS", "WEIGHT", "DECLINES")
 
 Document = dict[str, Any]
 
 
-def known_partitions(listing: Listing, ranges: Ranges) -> list[PartitionId]:
+def known_partitions(listing: Listing, of_source: Iterable[PartitionId]) -> list[PartitionId]:
     """All that the ledger or the source knows, in the order of their numbers."""
     flawed = {flaw.partition for flaw in listing.flaws if flaw.partition is not None}
-    return sorted({*listing.ownerships, *listing.checkpoints, *ranges, *flawed}, key=natural)
+    return sorted({*listing.ownerships, *listing.checkpoints, *of_source, *flawed}, key=natural)
 
 
-def lag_of(checkpoint: Checkpoint | None, span: Range | None) -> int | None:
-    """The events that are left to handle; None where that is not known."""
+def lag_behind(checkpoint: Checkpoint | None, span: Range | None) -> Lag:
+    """What is left to handle, by the checkpoint; its time is not known here."""
     if span is None or checkpoint is None:
-        return None
-    done = max(checkpoint.position.sequence + 1, span.first)
-    return max(span.next - done, 0)
+        return UNKNOWN_LAG
+    return lag_of(handled=checkpoint.position.sequence, end=span.next - 1, begins_at=span.first)
 
 
 def owned_by(listing: Listing) -> Mapping[MemberName, int]:
@@ -54,6 +54,7 @@ def as_document(group: str, listing: Listing, ranges: Ranges, found: Iterable[Fi
                 "partitions": counts.get(name, 0),
                 "weight": member.weight,
                 "leaving": member.is_leaving,
+                "declines": sorted(member.declines, key=natural),
             }
             for name, member in sorted(listing.members.items())
         ],
@@ -83,7 +84,7 @@ def _partition(partition: PartitionId, listing: Listing, span: Range | None) -> 
         "checkpointEpoch": checkpoint.epoch if checkpoint is not None else None,
         "firstSequenceNumber": span.first if span is not None else None,
         "nextSequenceNumber": span.next if span is not None else None,
-        "lag": lag_of(checkpoint, span),
+        "lag": lag_behind(checkpoint, span).events,
     }
 
 
@@ -120,7 +121,7 @@ def _partition_rows(listing: Listing, ranges: Ranges) -> list[tuple[str, ...]]:
 def _partition_row(partition: PartitionId, listing: Listing, span: Range | None) -> tuple[str, ...]:
     row, checkpoint = listing.ownerships.get(partition), listing.checkpoints.get(partition)
     owner = row.owner if row is not None else None
-    lag = lag_of(checkpoint, span)
+    lag = lag_behind(checkpoint, span).events
     is_owned = row is not None and row.lease.is_held
     return (
         partition,
@@ -129,7 +130,7 @@ def _partition_row(partition: PartitionId, listing: Listing, span: Range | None)
         else "-",
         str(row.lease) if row is not None else "-",
         str(row.epoch) if row is not None else "-",
-        _age(listing.server_time - row.modified_at) if row is not None and is_owned else "-",
+        age_text(listing.server_time - row.modified_at) if row is not None and is_owned else "-",
         str(checkpoint.position.sequence) if checkpoint is not None else "-",
         "unknown" if lag is None else str(lag),
     )
@@ -140,11 +141,12 @@ def _member_rows(listing: Listing) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for name, member in sorted(listing.members.items()):
         alive = "leaving" if member.is_alive and member.is_leaving else str(member.is_alive).lower()
-        rows.append((name, alive, str(counts.get(name, 0)), f"{member.weight:g}"))
+        declines = " ".join(sorted(member.declines, key=natural)) or "-"
+        rows.append((name, alive, str(counts.get(name, 0)), f"{member.weight:g}", declines))
     return rows
 
 
-def _age(seconds: float) -> str:
+def age_text(seconds: float) -> str:
     """A time as people say it: 12s, 5m, 3h, 2d."""
     for limit, divisor, unit in ((120, 1, "s"), (7_200, 60, "m"), (172_800, 3_600, "h")):
         if seconds < limit:

@@ -1,9 +1,11 @@
-"""How a tenure comes by its lease, other than by being given it. Pure.
+"""How a tenure comes by its lease. Pure.
 
 Rules (numbers as in docs/ledger.md):
 - 1: a fresh lease id for each tenure; every call carries the ETag that was seen.
 - 2: validity counts from when the call that starts the lease's clock was sent. A change of the id
-  does not start it anew, so who takes up an old lease renews it first.
+  does not start it anew, so who takes up an old lease, or is given one, renews it first.
+- A renewal proves nothing of the id: where a lease has ended, Azurite renews it whatever the id is.
+  The epoch is written under the lease next, and that proves it.
 """
 
 from __future__ import annotations
@@ -22,6 +24,14 @@ def claimed(steps: Steps, partition: PartitionId, etag: str, lease_id: str) -> S
     if answer.refusal is not None:
         raise FencedError("")
     return lease_id, answer.sent_at
+
+
+def received(steps: Steps, partition: PartitionId, etag: str, lease_id: str) -> Script[Hold]:
+    """Goes on with a lease that was changed to an id of ours; FencedError where it is gone."""
+    renewed = yield from steps.insist(Renew(partition, lease_id, etag))
+    if renewed.refusal is not None:
+        raise FencedError("")
+    return lease_id, renewed.sent_at
 
 
 def taken_up(

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tidegate.member.messages import Answered, Report
-from tidegate.member.steps import FencedError, HaltedError, Script, Steps
+from tidegate.member.steps import RETRY_S, FencedError, HaltedError, Script, Steps
 from tidegate.model import BEGINNING, Checkpoint, Owner, Ownership, PartitionId, Position, Rewind
 from tidegate.ports import (
     ReadCheckpoint,
@@ -31,6 +31,10 @@ from tidegate.ports import (
 )
 
 _MAX_RAISES = 16
+# A reading carries no condition of ours: one that is refused all the same has met somebody else's
+# doing, such as where a state comes in parts and is written meanwhile. It is done anew, for 5 s.
+_MET_A_WRITE = (Refusal.CHANGED, Refusal.HELD)
+_READ_AGAIN = 10
 _NONCES_KEPT = 4
 
 
@@ -146,6 +150,11 @@ class Fence:
     def _read(self) -> Script[Checkpoint | None]:
         """What stands there now; HaltedError where it is not to be gone on from."""
         answer = yield from self._steps.insist(ReadCheckpoint(self._partition))
+        for _ in range(_READ_AGAIN):
+            if answer.refusal not in _MET_A_WRITE:
+                break
+            yield from self._steps.pause(answer.now, RETRY_S)
+            answer = yield from self._steps.insist(ReadCheckpoint(self._partition))
         if answer.refusal is not None:
             raise HaltedError(answer.message)
         found = answer.reply if isinstance(answer.reply, Checkpoint) else None

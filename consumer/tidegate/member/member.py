@@ -22,6 +22,7 @@ from tidegate.member.messages import (
     Answered,
     Command,
     Event,
+    FiguresMeasured,
     HandlerReturned,
     LoadsMeasured,
     PartitionsKnown,
@@ -41,7 +42,7 @@ from tidegate.member.tenure import Tenure
 from tidegate.member.tenures import Tenures
 from tidegate.member.view import Mine, Sight, sight_of, snapshot, stopping, told
 from tidegate.model import Listing, Owner, PartitionId
-from tidegate.ports import CreateOwnership, List, Renew
+from tidegate.ports import CreateOwnership, List, ReadOwnership
 from tidegate.settings import MemberSettings
 
 # Ticks stay fast this long after the last sign of change, so that what follows it is seen at once.
@@ -124,6 +125,8 @@ class Member:
                 self._list_at = min(self._list_at, event.now)
             case LoadsMeasured(loads=loads):
                 self._loads.measured(loads)
+            case FiguresMeasured(figures=figures, stuck=stuck):
+                self._membership.measured(figures, stuck)
             case HandlerReturned():
                 self._tenures.on_returned(event.partition, event.serial)
             case StopAsked():
@@ -149,6 +152,7 @@ class Member:
                 self._loads.announced,
                 self._taking.wants.announced(),
                 self._tenures.declined(now),
+                now,
                 is_leaving=self._is_stopping,
             )
         return commands + self._taking.on_time(now) + self._tenures.on_time(now)
@@ -159,8 +163,8 @@ class Member:
         match event.operation:
             case List():
                 return self._on_listing(event)
-            case Renew() as renew:
-                commands = self._taking.on_tried(self._sight, renew, event)
+            case ReadOwnership() as tried:
+                commands = self._taking.on_tried(self._sight, tried, event)
                 self._keep_loads()
                 return commands
             case CreateOwnership(partition=partition):

@@ -7,16 +7,14 @@ partition, so that what belongs to an earlier one is not mistaken for the presen
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tidegate.model import PartitionId, Position, Rewind
+from tidegate.model import Figures, PartitionId, Position, Rewind
 from tidegate.ports import Operation, Refusal, Reply
 
 # Whose operation it was: the member's own (None), or a tenure's (its partition and serial).
 Key = tuple[PartitionId, int] | None
-
-
-# --- events
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +154,15 @@ class LoadsMeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class FiguresMeasured:
+    """How far each partition of ours is, and those whose batch fails again and again."""
+
+    now: float
+    figures: Mapping[PartitionId, Figures]
+    stuck: frozenset[PartitionId]
+
+
+@dataclass(frozen=True, slots=True)
 class StopAsked:
     """Hand over what we own and leave."""
 
@@ -177,6 +184,7 @@ Event = (
     | ReaderGaveUp
     | HandlerReturned
     | LoadsMeasured
+    | FiguresMeasured
     | StopAsked
 )
 

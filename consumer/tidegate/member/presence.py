@@ -5,6 +5,8 @@ Rules:
   process of one name never gets it, and says who holds the name.
 - The blob is written again only when what it says has changed, or is not what a listing shows: a
   write has no condition but the lease, so an older one that was late can stand over a newer.
+- What others act upon is announced at once. Figures wait for their time, and go along with anything
+  else that is announced. Neither ever keeps a renewal waiting.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tidegate.member.messages import Answered, Command, Perform, Report
-from tidegate.model import LeaseState, Owner, PartitionId, Presence
+from tidegate.member.steps import NEVER
+from tidegate.model import Figures, LeaseState, Owner, PartitionId, Presence
 from tidegate.ports import Announce, Join, Leave, Operation, Refusal, RenewPresence
 from tidegate.settings import MemberSettings
 
@@ -33,12 +36,23 @@ class Membership:
         self._said: Presence | None = None
         self._said_at = float("-inf")
         self._in_flight: Operation | None = None
+        self._announcing: Announce | None = None
+        self._announced_at = float("-inf")
+        # After one that failed, the next is sent from then on.
+        self._again_at: float | None = None
+        # Kept as they are while they stay equal, so that a change is seen at a glance.
+        self._figures: Mapping[PartitionId, Figures] = MappingProxyType({})
+        self._stuck: frozenset[PartitionId] = frozenset()
         self._next_at = float("-inf")
         self._was_refused = False
 
     @property
     def wake_at(self) -> float:
-        return float("inf") if self._in_flight is not None or self.has_left else self._next_at
+        if self.has_left:
+            return NEVER
+        next_at = NEVER if self._in_flight is not None else self._next_at
+        again_at = NEVER if self._again_at is None else self._again_at
+        return min(next_at, again_at, self._figures_due_at())
 
     def on_time(self, now: float) -> list[Command]:
         """Joins or renews."""
@@ -48,24 +62,38 @@ class Membership:
             return self._send(RenewPresence(self._owner.name, self.lease_id))
         return self._send(Join(self._owner.name, self.lease_id))
 
+    def measured(
+        self, figures: Mapping[PartitionId, Figures], stuck: frozenset[PartitionId]
+    ) -> None:
+        """What our partitions' figures are now, and which partitions are stuck."""
+        self._stuck = stuck
+        if figures != self._figures:
+            self._figures = figures
+
     def announce(
         self,
         loads: Mapping[PartitionId, float],
         wants: Mapping[PartitionId, str],
         declines: frozenset[PartitionId],
+        now: float,
         *,
         is_leaving: bool,
     ) -> list[Command]:
         """Announces what has changed."""
-        said = self._said
+        said, stuck = self._said, self._stuck | declines
         is_said = (
             said is not None
             and said.loads == loads
             and said.wants == wants
             and said.declines == declines
+            and said.stuck == stuck
             and said.is_leaving == is_leaving
         )
-        if is_said or self._in_flight is not None or not self.is_present:
+        if self._again_at is not None and now >= self._again_at:
+            self._again_at = None
+        if self._announcing is not None or self._again_at is not None or not self.is_present:
+            return []
+        if is_said and now < self._figures_due_at():
             return []
         wish = Presence(
             self._owner.name,
@@ -77,8 +105,25 @@ class Membership:
             MappingProxyType(dict(wants)),
             is_leaving,
             declines,
+            self._settings.pod_uid,
+            self._settings.started_at,
+            stuck,
+            self._figures,
         )
-        return self._send(Announce(wish, self.lease_id))
+        self._announcing, self._announced_at = Announce(wish, self.lease_id), now
+        return [Perform(None, self._announcing)]
+
+    def _figures_due_at(self) -> float:
+        """When figures are a reason to announce, if nothing else is."""
+        said = self._said
+        if said is None or self._announcing is not None or not self.is_present:
+            return NEVER
+        is_same = self._figures is said.figures
+        if is_same and not said.figures:
+            return NEVER
+        pause = self._settings.figures_keep_s if is_same else self._settings.figures_every_s
+        due_at = self._announced_at + pause
+        return due_at if self._again_at is None else max(due_at, self._again_at)
 
     def see(self, found: Presence | None, sent_at: float) -> None:
         """What a listing shows of us: an older write of ours may have come late, or a hand."""
@@ -107,11 +152,12 @@ class Membership:
         return [Perform(None, operation)]
 
     def on_answer(self, event: Answered) -> list[Command]:
+        if event.operation is self._announcing:
+            self._on_announced(event, self._announcing)
+            return []
         if event.operation is not self._in_flight:
             return []
         self._in_flight = None
-        if isinstance(event.operation, Announce):
-            return self._on_announced(event, event.operation)
         if event.refusal is None:
             self.is_present = True
             self._was_refused = False
@@ -122,20 +168,21 @@ class Membership:
             return []
         return self._on_lost(event)
 
-    def _on_announced(self, event: Answered, operation: Announce) -> list[Command]:
+    def _on_announced(self, event: Answered, operation: Announce) -> None:
+        self._announcing = None
         if event.refusal is None:
             self._said, self._said_at = operation.presence, event.now
         elif event.refusal in (Refusal.UNKNOWN, Refusal.BUSY):
-            self._next_at = min(self._next_at, event.now + _RETRY_S)
+            self._again_at = event.now + _RETRY_S
         else:
-            self._next_at = event.now
-            self.is_present = False
-            self._said = None
-        return []
+            # A renewal that is under way says nothing more.
+            self._in_flight, self._next_at = None, event.now
+            self.is_present, self._said = False, None
 
     def _on_lost(self, event: Answered) -> list[Command]:
         """Somebody else has the name, or the blob is gone: it is joined anew."""
         was_present, self.is_present, self._said = self.is_present, False, None
+        self._announcing = None
         is_taken = event.refusal is Refusal.HELD and not was_present
         self._next_at = event.now + (_NAME_TAKEN_RETRY_S if is_taken else _RETRY_S)
         if was_present or self._was_refused:

@@ -14,7 +14,6 @@ Rules (numbers as in docs/ledger.md):
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 
 from tidegate.balance.listed import new_partitions
 from tidegate.member.flaws import unreadable
@@ -25,8 +24,8 @@ from tidegate.member.steps import NEVER
 from tidegate.member.tenures import Tenures
 from tidegate.member.view import Sight
 from tidegate.member.wants import Wants
-from tidegate.model import LeaseState, Listing, MemberName, Owner, PartitionId
-from tidegate.ports import Break, CreateOwnership, Renew
+from tidegate.model import LeaseState, Listing, MemberName, Owner, Ownership, PartitionId
+from tidegate.ports import Break, CreateOwnership, ReadOwnership
 from tidegate.settings import MemberSettings
 
 _TRY_EVERY_S = 0.1
@@ -135,30 +134,29 @@ class Taking:
         return self.try_wants(now, since=now - _TRY_OFTEN_FOR_S) if now >= self.wake_at else []
 
     def try_wants(self, now: float, since: float = float("-inf")) -> list[Command]:
-        """Renews each id announced after `since`: it works once the owner has changed its lease."""
+        """Reads under each id announced after `since`: done once the lease was changed to it."""
         commands: list[Command] = []
         for partition, want in self.wants.tried().items():
             is_free = want.lease_id not in self._trying and partition not in self._tenures.live
             # What is announced only now cannot have been given yet.
             if is_free and since < want.since < now:
                 self._trying.add(want.lease_id)
-                commands.append(Perform(None, Renew(partition, want.lease_id, want.etag)))
+                commands.append(Perform(None, ReadOwnership(partition, want.lease_id)))
         is_fresh = self.wants.is_any_since(now - _TRY_OFTEN_FOR_S)
         self.wake_at = now + _TRY_EVERY_S if is_fresh else NEVER
         return commands
 
-    def on_tried(self, sight: Sight | None, operation: Renew, event: Answered) -> list[Command]:
+    def on_tried(
+        self, sight: Sight | None, operation: ReadOwnership, event: Answered
+    ) -> list[Command]:
         """Begins with a lease that turned out to be ours."""
-        partition, lease_id = operation.partition, operation.lease_id
-        self._trying.discard(lease_id)
+        partition, lease_id, row = operation.partition, operation.lease_id, event.reply
+        self._trying.discard(lease_id or "")
         want = self.wants.tried().get(partition)
-        if event.refusal is not None or want is None or want.lease_id != lease_id:
+        if not isinstance(row, Ownership) or want is None or want.lease_id != lease_id:
             return []
         self.wants.drop(partition)
-        row = sight.listing.ownerships.get(partition) if sight is not None else None
-        if row is None or sight is None or partition in self._tenures.live:
+        if sight is None or partition in self._tenures.live:
             return []
-        row = replace(row, etag=want.etag)
         checkpoint = sight.listing.checkpoints.get(partition)
-        tenure = self._tenures.start(partition)
-        return tenure.receive(row, lease_id, checkpoint, event.sent_at)
+        return self._tenures.start(partition).receive(row, want.lease_id, checkpoint)

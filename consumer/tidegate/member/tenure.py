@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 
-from tidegate.member.beginning import Hold, claimed, taken_up
+from tidegate.member.beginning import Hold, claimed, received, taken_up
 from tidegate.member.fence import Fence
 from tidegate.member.lapse import until_renewed
 from tidegate.member.messages import (
@@ -100,10 +100,11 @@ class Tenure:
         return self._begin(row, None, self._begun(how))
 
     def receive(
-        self, row: Ownership, lease_id: str, checkpoint: Checkpoint | None, sent_at: float
+        self, row: Ownership, lease_id: str, checkpoint: Checkpoint | None
     ) -> list[Command]:
-        """Begins with a lease that was changed to an id of ours, and renewed just now."""
-        return self._begin(row, checkpoint, self._received(lease_id, sent_at))
+        """Begins with a lease that was changed to an id of ours."""
+        how = received(self._steps, self.partition, row.etag, lease_id)
+        return self._begin(row, checkpoint, self._begun(how))
 
     def _begin(
         self, row: Ownership, checkpoint: Checkpoint | None, first: Script[None]
@@ -245,14 +246,9 @@ class Tenure:
         self.phase, self.valid_until = Phase.ENDED, NEVER
 
     def _begun(self, how: Script[Hold]) -> Script[None]:
-        lease_id, sent_at = yield from how
-        yield from self._received(lease_id, sent_at)
-
-    def _received(self, lease_id: str, sent_at: float) -> Script[None]:
-        self._fence.lease_id = lease_id
+        self._fence.lease_id, sent_at = yield from how
         self._extend(sent_at)
         self._keep()
-        yield from ()
 
     def _keep(self) -> None:
         fence = self._fence

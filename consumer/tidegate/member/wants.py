@@ -1,8 +1,9 @@
 """The partitions that this member should be given: the lease ids it announced for them. Pure.
 
 Rule 7: a member that should get a partition announces a fresh lease id for it. The owner changes
-its lease to that id. Only a renewal shows that it has: it is tried again and again (taking.py),
-with the ETag of the owner's tenure, so it can succeed for a hand-over of that tenure alone. A want
+its lease to that id. Only asking shows that it has: the blob is read under that id again and again
+(taking.py), which succeeds while the lease has it and never otherwise. A renewal would not do:
+where the owner's lease has ended, Azurite renews it whatever the id, for the dead owner. A want
 that is taken back is still tried for one lease period, because the owner may have acted on an older
 listing.
 """

@@ -22,6 +22,7 @@ from tidegate.member import messages as m
 from tidegate.ops import logs
 from tidegate.ops.board import Board
 from tidegate.ops.health import Health
+from tidegate.ops.meter import Meter
 from tidegate.ops.metrics import Metrics, MetricsText
 from tidegate.ops.observer import Observer, Observers
 from tidegate.ops.secrets import Secrets
@@ -65,6 +66,7 @@ class Ops:
 
     observer: Observer
     board: Board
+    meter: Meter
     secrets: Secrets
     url: str | None
     _witness: Witness
@@ -93,7 +95,8 @@ async def around(
     board, clock = Board(member), time.monotonic
     health = Health(board, clock())
     metrics = Metrics(group, board, time.time)
-    listeners: list[Observer] = [board, health, metrics, logs.Logged(group, member)]
+    meter = Meter(board, clock)
+    listeners: list[Observer] = [board, meter, health, metrics, logs.Logged(group, member)]
     spans = tracing(hub, group) if settings.has_traces else None
     if spans is not None:
         listeners.append(spans)
@@ -122,4 +125,4 @@ async def around(
             )
             view = live_view(board, pane, group, environment, stream=output)
             await stack.enter_async_context(view)
-        yield Ops(observer, board, hidden, url, Witness(observer, clock))
+        yield Ops(observer, board, meter, hidden, url, Witness(observer, clock))

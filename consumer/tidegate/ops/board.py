@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from tidegate.model import Listing, MemberName, PartitionId
+from tidegate.lag import UNKNOWN_LAG, Lag, lag_from_start, lag_of
+from tidegate.model import NO_SEQUENCE, Listing, MemberName, PartitionId
 from tidegate.ops import observer as facts
-from tidegate.ops.lag import UNKNOWN_LAG, Lag, lag_of
 from tidegate.ops.observer import Observer
+from tidegate.sources.start import Start
 
 RATE_WINDOW_S = 10.0
 _SLICES = 10
+# What the source says of a partition so long after it was opened may be younger than what we read.
+_OPENING_S = 60.0
+# The kind of report that the native transport was not understood, and the official SDK reads.
+FELL_BACK = "transport-sdk"
 
 
 class Rate:
@@ -40,40 +45,79 @@ class Rate:
         return sum(count for _, count in recent) / span
 
 
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Retention was faster than the handler: events before the first that is left are gone."""
+
+    at: float
+    first: int  # sequence number of the first event that is lost
+    begins_at: int  # of the first that is left
+
+
 @dataclass(slots=True)
 class Place:
     """What is known of one partition that we read or have read."""
 
     is_ours: bool = False
     epoch: int = 0
+    # When it was opened, and the sequence number behind which reading began.
+    opened_at: float = 0.0
+    opened: int | None = None
     handled: int | None = None
     enqueued_at: float | None = None
     checkpoint: int | None = None
     end: int | None = None
     end_at: float = 0.0
+    end_enqueued_at: float | None = None
     # The last moment at which nothing waited, as far as is known.
     clear_at: float | None = None
     begins_at: int | None = None
+    lost: Loss | None = None
     is_stuck: bool = False
     error: str = ""
     rate: Rate = field(default_factory=Rate)
 
-    def end_known(self, at: float, sequence: int, begins_at: int | None) -> None:
-        """The source said where the partition ends."""
+    def end_known(self, fact: facts.EndKnown) -> None:
+        """The source said where the partition ends, and perhaps where it begins."""
+        if self.end is not None and fact.at < self.end_at:
+            return
         if self.handled is not None:
             if self.end is not None and self.handled >= self.end:
                 self.clear_at = self.end_at
-            if self.handled >= sequence:
-                self.clear_at = at
-        self.end, self.end_at, self.begins_at = sequence, at, begins_at
+            if self.handled >= fact.sequence:
+                self.clear_at = fact.at
+        self.end, self.end_at, self.end_enqueued_at = fact.sequence, fact.at, fact.enqueued_at
+        if fact.begins_at is not None:
+            self._begin_known(fact.at, fact.begins_at)
+
+    def _begin_known(self, at: float, begins_at: int) -> None:
+        is_first, self.begins_at = self.begins_at is None, begins_at
+        behind = self.handled
+        if is_first and self.opened is not None and at - self.opened_at < _OPENING_S:
+            # What was handled since was the first that is left: the loss lies before it.
+            behind = self.opened
+        if behind is not None and NO_SEQUENCE < behind < begins_at - 1:
+            self.lost = Loss(at, behind + 1, begins_at)
 
     def lag(self, now: float, wall: float) -> Lag:
         """How far behind we are; `now` is monotonic as the facts are, `wall` the same moment."""
+        clear_at = None if self.clear_at is None else wall - (now - self.clear_at)
+        if self.handled == NO_SEQUENCE and self.end != NO_SEQUENCE:
+            # Nothing was ever handled: all that is there waits.
+            return lag_from_start(
+                Start("earliest"),
+                end=self.end,
+                begins_at=self.begins_at,
+                end_enqueued_at=self.end_enqueued_at,
+                clear_at=clear_at,
+                now=wall,
+            )
         return lag_of(
             handled=self.handled,
             handled_enqueued_at=self.enqueued_at,
-            clear_at=None if self.clear_at is None else wall - (now - self.clear_at),
+            clear_at=clear_at,
             end=self.end,
+            end_enqueued_at=self.end_enqueued_at,
             begins_at=self.begins_at,
             now=wall,
         )
@@ -103,6 +147,8 @@ class Board(Observer):
         self.listing: Listing | None = None
         self.listed_at: float | None = None
         self.is_stopping = False
+        # The official SDK reads, because the native transport was not understood.
+        self.has_fallen_back = False
 
     def place(self, partition: PartitionId) -> Place:
         return self.places.setdefault(partition, Place())
@@ -118,25 +164,32 @@ class Board(Observer):
             case facts.CheckpointWritten():
                 self._on_checkpoint(fact)
             case facts.EndKnown():
-                self.place(fact.partition).end_known(fact.at, fact.sequence, fact.begins_at)
+                self.place(fact.partition).end_known(fact)
             case facts.ReaderOpened():
-                place = self.places[fact.partition] = Place(is_ours=True, epoch=fact.epoch)
-                self._begin(fact.partition, place)
+                self._on_opened(fact)
             case facts.ReaderClosed():
                 self.place(fact.partition).is_ours = False
             case facts.Listed():
                 self.listing, self.listed_at = fact.listing, fact.at
             case facts.PartitionsKnown():
                 self.partitions = fact.partitions
+            case facts.Reported(report=report):
+                self.has_fallen_back = self.has_fallen_back or report.kind == FELL_BACK
             case facts.Stopping():
                 self.is_stopping = True
 
-    def _begin(self, partition: PartitionId, place: Place) -> None:
-        """Before the first batch, what is behind is counted from the checkpoint."""
+    def _on_opened(self, fact: facts.ReaderOpened) -> None:
+        """Before the first batch, what is behind is counted from where reading begins."""
+        place = self.places[fact.partition] = Place(
+            is_ours=True, epoch=fact.epoch, opened_at=fact.at
+        )
         listing = self.listing
-        found = listing.checkpoints.get(partition) if listing is not None else None
-        if found is not None:
-            place.handled = place.checkpoint = found.position.sequence
+        found = listing.checkpoints.get(fact.partition) if listing is not None else None
+        position = fact.position or (found.position if found is not None else None)
+        if position is None:
+            return
+        place.opened = place.handled = place.checkpoint = position.sequence
+        if found is not None and found.position.sequence == position.sequence:
             place.enqueued_at = found.enqueued_at
 
     def _on_handled(self, fact: facts.BatchHandled) -> None:

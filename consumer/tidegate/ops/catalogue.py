@@ -108,14 +108,19 @@ METRICS = (
     Metric(
         "tidegate_lag_kind",
         "gauge",
-        "1 for what the lag is: exact, unknown or lost.",
+        "1 for what the lag is: exact, estimated, unknown or lost.",
         ("partition", "kind"),
+    ),
+    Metric(
+        "tidegate_transport_fallback",
+        "gauge",
+        "1 once the official SDK reads, because the native transport was not understood.",
     ),
     Metric("tidegate_readers_opened_total", "counter", "Readers that were opened."),
     Metric(
         "tidegate_readers_closed_total",
         "counter",
-        "Readers that ended: closed, stolen or failed.",
+        "Readers that ended: closed, stolen, failed or hung.",
         ("reason",),
     ),
     Metric(

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from tidegate.lag import Lag, LagKind, total
 from tidegate.model import PartitionId
 from tidegate.ops.board import Board, Row, by_number
-from tidegate.ops.lag import Lag, LagKind
 
 _NOTHING = "·"
 _OLD_LISTING_S = 10.0
@@ -99,6 +99,11 @@ def _head(board: Board, rows: Sequence[Row], group: str, now: float) -> list[str
         return [*parts, "the ledger has not been read yet"]
     if not board.is_present() and not board.is_stopping:
         parts.append("joining")
+    parts += [
+        f"{name} declines {ranges(member.declines)}"
+        for name, member in sorted(board.listing.members.items())
+        if member.is_alive and member.declines
+    ]
     ours = [row for row in rows if row.is_ours]
     owned, members = sum(row.owner is not None for row in rows), len(board.members())
     parts += [
@@ -106,7 +111,7 @@ def _head(board: Board, rows: Sequence[Row], group: str, now: float) -> list[str
         f"{owned} of {len(rows)} partitions owned, {len(ours)} here",
     ]
     if ours:
-        lag = total(row.lag for row in ours)
+        lag = total(row.lag for row in ours).of_all
         parts += [
             f"{number_text(sum(row.rate for row in ours))} events/s",
             f"lag {lag_text(lag)}",
@@ -128,18 +133,6 @@ def wrapped(parts: Iterable[str], columns: int) -> list[str]:
         else:
             lines.append(part)
     return lines
-
-
-def total(lags: Iterable[Lag]) -> Lag:
-    """The lag of several partitions: the sum of events, the longest wait. Unknown if any is."""
-    events, behind, kind = 0, 0.0, LagKind.EXACT
-    for lag in lags:
-        if lag.kind is LagKind.UNKNOWN:
-            return lag
-        kind = LagKind.LOST if LagKind.LOST in (kind, lag.kind) else LagKind.EXACT
-        events += lag.events or 0
-        behind = max(behind, lag.behind_s or 0.0)
-    return Lag(kind, events, behind)
 
 
 # --- the table
@@ -233,7 +226,8 @@ def number_text(value: float) -> str:
 def lag_text(lag: Lag) -> str:
     if lag.events is None:
         return str(lag.kind)
-    return f"{lag.events:,}" + (" lost" if lag.kind is LagKind.LOST else "")
+    about = "~" if lag.kind is LagKind.ESTIMATED else ""
+    return f"{about}{lag.events:,}" + (" lost" if lag.kind is LagKind.LOST else "")
 
 
 def behind_text(lag: Lag) -> str:

@@ -14,6 +14,7 @@ import io
 import json
 import logging
 import sys
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
@@ -27,9 +28,10 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 # Kinds of reports that say that all is as it should be.
 _CALM = frozenset({"ledger-readable", "rewound", "stopping", "taken", "unstuck"})
-# Kinds after which something does not go on by itself.
+# Kinds after which something does not go on by itself, or is gone.
 _GRAVE = frozenset(
     {
+        "events-lost",
         *("dead-letter", "halted", "handler-halted", "ledger-unreadable", "name-taken", "stuck"),
         "unreadable",
     }
@@ -80,7 +82,8 @@ def hidden(value: Any, secrets: Secrets) -> Any:
 def _readable(
     record: logging.LogRecord, message: str, fields: Mapping[str, Any], problem: str
 ) -> str:
-    at = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
+    # The datetime's own strftime imports a module, which no longer works while Python ends.
+    at = time.strftime("%H:%M:%S", time.localtime(record.created))
     level = "" if record.levelno == logging.INFO else f"{record.levelname.lower()}: "
     named = " ".join(f"{key}={value}" for key, value in fields.items() if value not in (None, ""))
     line = f"{at} {level}{message}" + (f"  [{named}]" if named else "")

@@ -24,10 +24,10 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from tidegate import __version__
+from tidegate.lag import LagKind
 from tidegate.ops import observer as facts
 from tidegate.ops.board import Board, Row
 from tidegate.ops.catalogue import METRICS
-from tidegate.ops.lag import LagKind
 from tidegate.ops.observer import Observer
 
 # From half a millisecond, which a small batch takes, to ten minutes, which is a backlog.
@@ -152,6 +152,7 @@ class _Shown(Collector):
         yield "tidegate_group_partitions_owned", {(): owned}
         if board.listed_at is not None:
             yield "tidegate_listing_age_seconds", {(): max(now - board.listed_at, 0.0)}
+        yield "tidegate_transport_fallback", {(): float(board.has_fallen_back)}
         yield "tidegate_ready", {(): float(board.is_present())}
         yield "tidegate_member_info", {(board.name, __version__): 1}
 
@@ -188,11 +189,11 @@ class MetricsText:
     def write(self, accept: str = "") -> tuple[bytes, str]:
         """The text and its content type: our metrics, then those of the process and handlers."""
         encode, content_type = choose_encoder(accept)
-        both = _Both(self._registry, REGISTRY)
+        both = Both(self._registry, REGISTRY)
         return encode(both), content_type
 
 
-class _Both:
+class Both:
     """Two registries as one, for the text has one end."""
 
     def __init__(self, *registries: CollectorRegistry) -> None:

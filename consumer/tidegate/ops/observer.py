@@ -36,6 +36,8 @@ class ReaderOpened:
     at: float
     partition: PartitionId
     epoch: int
+    # Reading begins behind it: a checkpoint, or where the partition starts without one.
+    position: Position | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class ReaderClosed:
 
     at: float
     partition: PartitionId
-    reason: str  # 'closed', 'stolen' or 'failed'
+    reason: str  # 'closed', 'stolen', 'failed' or 'hung'
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""The small HTTP server of a consumer: `/metrics`, `/healthz` and `/readyz`.
+"""The small HTTP server of a consumer or an operator: `/metrics`, `/healthz` and `/readyz`.
 
-Rules: it only reads. It runs on the member's own loop, so that a loop that hangs does not answer
+Rules: it only reads. It runs on the process's own loop, so that a loop that hangs does not answer
 and is found by the one who asks. Anything else is 404, and a request that fails ends nothing else.
 """
 
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from aiohttp import web
 
-from tidegate.ops.health import Health, Verdict
-from tidegate.ops.metrics import MetricsText
+from tidegate.ops.health import Verdict
 from tidegate.settings import SettingsError
 
 ANYWHERE = "0.0.0.0"
@@ -53,8 +53,23 @@ class Endpoints:
         await self._runner.cleanup()
 
 
+class Text(Protocol):
+    """Metrics, as they are written down."""
+
+    def write(self, accept: str = "") -> tuple[bytes, str]:
+        """For who accepts this: the text and its content type."""
+
+
+class Healthy(Protocol):
+    """What says how a process is."""
+
+    def alive(self, now: float) -> Verdict: ...
+
+    def ready(self) -> Verdict: ...
+
+
 async def serve(
-    address: Address, text: MetricsText, health: Health, clock: Callable[[], float]
+    address: Address, text: Text, health: Healthy, clock: Callable[[], float]
 ) -> Endpoints:
     """Listens. Raises ServingError."""
 

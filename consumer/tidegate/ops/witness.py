@@ -23,20 +23,24 @@ class Witness:
     def __init__(self, observer: Observer, clock: Callable[[], float]) -> None:
         self._observer = observer
         self._clock = clock
-        self._epochs: dict[PartitionId, int] = {}
+        self._opening: dict[PartitionId, m.OpenReader] = {}
 
     def watch(self, message: m.Event | m.Command) -> None:
         """Takes an event before the member handles it, or a command before it is carried out."""
         match message:
             case m.OpenReader():
-                self._epochs[message.partition] = message.epoch
+                self._opening[message.partition] = message
             case m.ReaderOpened():
-                epoch = self._epochs.get(message.partition, 0)
-                self._tell(facts.ReaderOpened(message.now, message.partition, epoch))
+                opening = self._opening.get(message.partition)
+                epoch = opening.epoch if opening is not None else 0
+                position = opening.position if opening is not None else None
+                self._tell(facts.ReaderOpened(message.now, message.partition, epoch, position))
             case m.ReaderClosed():
                 self._tell(facts.ReaderClosed(message.now, message.partition, "closed"))
             case m.ReaderRefused():
                 self._tell(facts.ReaderClosed(message.now, message.partition, "stolen"))
+            case m.ReaderGaveUp():
+                self._tell(facts.ReaderClosed(message.now, message.partition, "hung"))
             case m.ReaderFailed():
                 self._tell(facts.ReaderClosed(message.now, message.partition, "failed"))
             case m.Answered():

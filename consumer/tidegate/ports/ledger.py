@@ -103,9 +103,13 @@ class WriteOwnership:
 
 @dataclass(frozen=True, slots=True)
 class ReadOwnership:
-    """Reads one ownership blob. Gives an Ownership, or None where there is none."""
+    """Reads one ownership blob. Gives an Ownership, or None where there is none.
+
+    With a lease id it is read only while that very lease lasts, and is CHANGED otherwise.
+    """
 
     partition: PartitionId
+    lease_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tidegate.model import PartitionId, Position, Rewind
+from tidegate.model import PartitionEnd, PartitionId, Position, Rewind
 
 
 class SourceEvent(Protocol):
@@ -56,6 +56,10 @@ class Reader(Protocol):
         """The next events in order; none after a while without any. Raises as `open` does."""
 
     async def close(self) -> None: ...
+
+    @property
+    def known_end(self) -> PartitionEnd | None:
+        """How far the partition had come when the last event was sent, where the source said so."""
 
 
 class Source(Protocol):

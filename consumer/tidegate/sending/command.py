@@ -1,9 +1,10 @@
 """`tidegate send`: events from standard input, or from generated sensors, to a hub.
 
-Rules: the connection string comes from the environment, never from an argument. What was sent is
-said on standard error at the end, also after Ctrl-C; the exit code is 0 only if the service has
-everything that was read. Exit codes: 0 all is sent, 1 something was not, 2 the command cannot be
-carried out as it was written.
+Rules: the connection string comes from the environment, never from an argument; who names the
+namespace is let in by an identity, and no connection string is looked at. What was sent is said on
+standard error at the end, also after Ctrl-C; the exit code is 0 only if the service has everything
+that was read. Exit codes: 0 all is sent, 1 something was not, 2 the command cannot be carried out
+as it was written.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import re
 import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
 
 from tidegate.ops.secrets import Secrets
 from tidegate.sending.feeding import Lines, from_input, from_world
@@ -28,16 +31,24 @@ from tidegate.settings import EVENTS_SECRET
 Say = Callable[[str], None]
 
 SENT, NOT_SENT, MISUSED = 0, 1, 2
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?")
 
 _DESCRIPTION = f"""\
 Sends each line of standard input as an event, or readings of generated sensors. The connection
-string of the namespace or hub is taken from the environment variable {EVENTS_SECRET}."""
+string of the namespace or hub is taken from the environment variable {EVENTS_SECRET}, unless
+--namespace is written: then the identity of this machine is used."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `tidegate send` takes."""
     parser.description = _DESCRIPTION
     parser.add_argument("--hub", required=True, help="the event hub to send to")
+    parser.add_argument(
+        "--namespace",
+        metavar="HOST",
+        help="such as NAME.servicebus.windows.net, with the identity that azure-identity finds "
+        "here; it needs the role 'Azure Event Hubs Data Sender'",
+    )
     parser.add_argument(
         "--transport",
         choices=("native", "sdk"),
@@ -79,7 +90,7 @@ def _rate(text: str) -> float:
 
 def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Carries the command out; gives the exit code."""
-    secret = environment.get(EVENTS_SECRET, "")
+    secret = "" if arguments.namespace else environment.get(EVENTS_SECRET, "")
     hidden = Secrets([secret])
 
     def say(text: str) -> None:
@@ -94,8 +105,16 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
 
 def _misuse(arguments: argparse.Namespace, secret: str) -> str:
     """What cannot be carried out as it was written, or nothing."""
-    if not secret:
-        return f"set {EVENTS_SECRET} to the connection string of the namespace or of the hub"
+    if not secret and not arguments.namespace:
+        return (
+            f"set {EVENTS_SECRET} to the connection string of the namespace or of the hub, or "
+            "write --namespace HOST to use an identity"
+        )
+    if arguments.namespace and not _HOST.fullmatch(arguments.namespace):
+        return (
+            "--namespace: write the host name alone, such as NAME.servicebus.windows.net; a "
+            "connection string goes into the environment"
+        )
     for name in ("rate", "count", "seconds", "seed"):
         if getattr(arguments, name) is not None and arguments.homes is None:
             return f"--{name} is for generated sensors: write --homes too"
@@ -105,8 +124,18 @@ def _misuse(arguments: argparse.Namespace, secret: str) -> str:
 
 
 async def _send(arguments: argparse.Namespace, secret: str, say: Say) -> int:
+    if not arguments.namespace:
+        return await _send_by(arguments, secret, None, say)
+    # Imported here: only who uses an identity pays the time that this import takes.
+    from azure.identity.aio import DefaultAzureCredential  # noqa: PLC0415
+
+    async with DefaultAzureCredential() as credential:
+        return await _send_by(arguments, arguments.namespace, credential, say)
+
+
+async def _send_by(arguments: argparse.Namespace, address: str, credential: Any, say: Say) -> int:
     try:
-        sender = _sender(arguments, secret)
+        sender = _sender(arguments, address, credential)
     except ValueError as error:
         say(f"{EVENTS_SECRET}: {error}")
         return MISUSED
@@ -139,10 +168,9 @@ async def _send(arguments: argparse.Namespace, secret: str, say: Say) -> int:
     return SENT
 
 
-def _sender(arguments: argparse.Namespace, secret: str) -> Sender:
-    if arguments.transport == "sdk":
-        return SdkSender(secret, arguments.hub)
-    return NativeSender(secret, arguments.hub)
+def _sender(arguments: argparse.Namespace, address: str, credential: Any) -> Sender:
+    sender = SdkSender if arguments.transport == "sdk" else NativeSender
+    return sender(address, arguments.hub, credential)
 
 
 def _events(arguments: argparse.Namespace, say: Say) -> AsyncIterator[Sequence[Outgoing]]:

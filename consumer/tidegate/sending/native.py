@@ -22,7 +22,7 @@ from tidegate.sources.native.backoff import pause_s
 from tidegate.sources.native.connection import HubConnection
 from tidegate.sources.native.connector import Connector
 from tidegate.sources.native.endpoint import endpoint_of
-from tidegate.sources.native.refusals import Kind, passing
+from tidegate.sources.native.refusals import SEND, Kind, passing
 from tidegate.sources.native.settings import NativeSettings
 from tidegate.sources.native.tokens import Credential, Tokens
 from tidegate_amqp import Source, Target
@@ -32,18 +32,22 @@ _MOST_UNFINISHED = 16 << 20
 
 
 class NativeSender:
-    """One connection, and a link for each address that is sent to."""
+    """One connection, and a link for each address that is sent to.
+
+    `address` is a connection string, or with a credential the host name of the namespace.
+    """
 
     def __init__(
         self,
-        connection_string: str,
+        address: str,
         hub: str,
         credential: Credential | None = None,
         settings: NativeSettings | None = None,
     ) -> None:
-        endpoint = endpoint_of(connection_string)
+        endpoint = endpoint_of(address)
         self._settings = (settings or NativeSettings()).checked()
-        self._connector = Connector(endpoint, Tokens(endpoint, hub, credential), self._settings)
+        tokens = Tokens(endpoint, hub, credential, SEND)
+        self._connector = Connector(endpoint, tokens, self._settings)
         self._hub = hub
         self._outlets: dict[str, Outlet] = {}
         self._connection: HubConnection | None = None

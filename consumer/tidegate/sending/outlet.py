@@ -17,7 +17,7 @@ from collections import deque
 from typing import Any
 
 from tidegate.sending.packing import MAX_BATCH_BYTES, Batch
-from tidegate.sources.native.refusals import Trouble, passing, trouble_of
+from tidegate.sources.native.refusals import SEND, Trouble, passing, trouble_of
 from tidegate_amqp import Accepted, Error, Rejected, SenderLink
 from tidegate_amqp.events import Delivery
 from tidegate_amqp.performatives import Attach
@@ -85,14 +85,14 @@ class Outlet:
                 continue
             self._waiting.append(batch)
             if isinstance(state, Rejected):
-                self.trouble = trouble_of(state.error, self.place)
+                self.trouble = trouble_of(state.error, self.place, SEND)
             else:
                 self.trouble = passing(f"{self.place}: the service did not take a batch")
         self.changed.set()
         self.pump()
 
     def on_detached(self, error: Error | None) -> None:
-        self.on_trouble(trouble_of(error, self.place))
+        self.on_trouble(trouble_of(error, self.place, SEND))
 
     def on_trouble(self, trouble: Trouble) -> None:
         """The link is gone; what was under way waits again, first."""

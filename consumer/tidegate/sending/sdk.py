@@ -8,6 +8,7 @@ the SDK's own message and never the connection string.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from azure.eventhub import EventData, EventDataBatch
 from azure.eventhub.aio import EventHubProducerClient
@@ -18,14 +19,15 @@ from tidegate.sending.sending import SendError
 
 
 class SdkSender:
-    """One producer client."""
+    """One producer client. With a credential the address is the host name of the namespace."""
 
-    def __init__(self, connection_string: str, hub: str) -> None:
+    def __init__(self, address: str, hub: str, credential: Any = None) -> None:
         self._hub = hub
         self.accepted = 0  # events that the service has
-        self._client = EventHubProducerClient.from_connection_string(
-            connection_string, eventhub_name=hub
-        )
+        if credential is None:
+            self._client = EventHubProducerClient.from_connection_string(address, eventhub_name=hub)
+        else:
+            self._client = EventHubProducerClient(address, hub, credential)
 
     async def send(self, events: Sequence[Outgoing]) -> None:
         groups: dict[tuple[str, str], list[Outgoing]] = {}

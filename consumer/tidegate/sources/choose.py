@@ -115,3 +115,7 @@ class ChosenReader:
 
     async def close(self) -> None:
         await self._reader.close()
+
+    @property
+    def known_end(self) -> PartitionEnd | None:
+        return self._reader.known_end

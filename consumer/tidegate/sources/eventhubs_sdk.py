@@ -140,13 +140,15 @@ class SdkSource:
         except EventHubError as error:
             raise _source_error(self._place(partition), error) from error
         at = None if facts["is_empty"] else facts["last_enqueued_time_utc"].timestamp()
+        first = int(facts["beginning_sequence_number"])
         end = PartitionEnd(
             int(facts["last_enqueued_sequence_number"]),
             str(facts["last_enqueued_offset"]),
             at,
             time.time(),
+            first,
         )
-        return SdkFacts(int(facts["beginning_sequence_number"]), end)
+        return SdkFacts(first, end)
 
     async def _first(self, partition: PartitionId, place: From) -> SdkEvent:
         reader = SdkReader(

@@ -145,6 +145,35 @@ def test_a_second_signal_ends_at_once_and_says_what_that_costs(new_group: NewGro
     assert re.search(r"Partitions 0(, 1)? were not handed over", group.output("a"))
 
 
+def test_who_is_asked_to_stop_before_it_has_begun_ends_at_once_with_a_line(
+    new_group: NewGroup,
+) -> None:
+    group = new_group(
+        "from seen import see\nimport time\nsee('imports')\ntime.sleep(60)\n"
+        "def handle(events, context): ...\n"
+    )
+    group.start("a")
+    wait_until(lambda: ["imports"] in group.seen(), 30, "the handler to be imported")
+    group.signal("a", signal.SIGTERM)
+    assert group.ended("a", 10) == 0
+    assert group.output("a") == "tidegate: SIGTERM: ended at once, for nothing is owned\n"
+
+
+def test_on_stop_is_the_last_that_a_handler_hears(new_group: NewGroup) -> None:
+    group = new_group(
+        SEES + "def on_close(partition, reason):\n    see('closed', partition, reason)\n"
+        "async def on_stop():\n    see('stopped')\n"
+    )
+    group.send("0", 0, 10)
+    group.send("1", 0, 10)
+    group.start("a")
+    group.wait_until_seen(20, 30)
+    group.stop("a")
+    *_, one, other, last = group.seen()
+    assert {tuple(one), tuple(other)} == {("closed", "0", "given"), ("closed", "1", "given")}
+    assert last == ["stopped"]
+
+
 def test_the_end_of_the_grace_ends_a_stop_that_takes_too_long(new_group: NewGroup) -> None:
     group = new_group(
         "from seen import see\nimport asyncio\n"

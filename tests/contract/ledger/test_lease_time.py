@@ -22,6 +22,7 @@ from tidegate.ports import (
     Forget,
     Join,
     Leave,
+    ReadOwnership,
     Refusal,
     Release,
     Renew,
@@ -76,6 +77,15 @@ async def an_expired_lease_is_no_permission_to_write(world: World) -> None:
     assert await refusal(world.ledger, write) is Refusal.CHANGED
     change = Change("0", lease_id, new_id(), etag)
     assert await refusal(world.ledger, change) is Refusal.HELD
+
+
+async def an_expired_lease_is_no_permission_to_read_under_it_either(world: World) -> None:
+    _, lease_id = await leased(world)
+    await world.ledger.perform(ReadOwnership("0", lease_id))
+    await world.sleep(PAST_THE_END)
+    for asked in (lease_id, new_id()):
+        assert await refusal(world.ledger, ReadOwnership("0", asked)) is Refusal.CHANGED
+    assert await state(world) is LeaseState.EXPIRED
 
 
 async def a_renewal_starts_the_clock_again(world: World) -> None:
@@ -178,6 +188,7 @@ SCENARIOS: dict[str, Scenario] = {
         an_expired_lease_that_nobody_took_renews,
         an_expired_lease_goes_to_another_and_its_old_holder_is_refused,
         an_expired_lease_is_no_permission_to_write,
+        an_expired_lease_is_no_permission_to_read_under_it_either,
         a_renewal_starts_the_clock_again,
         acquiring_again_starts_the_clock_again,
         a_changed_lease_ends_when_the_old_one_would_have,

@@ -6,7 +6,7 @@ import pytest
 
 from contract.ledger.worlds import World, listed, new_id, ownership, refusal
 from tidegate.ledger.layout import Kind
-from tidegate.model import LeaseState, Owner
+from tidegate.model import LeaseState, Owner, Ownership
 from tidegate.ports import (
     Acquire,
     Break,
@@ -14,6 +14,7 @@ from tidegate.ports import (
     CreateOwnership,
     Ledger,
     Operation,
+    ReadOwnership,
     Refusal,
     Release,
     Renew,
@@ -104,6 +105,19 @@ async def test_changing_twice_to_the_same_id_is_fine(world: World) -> None:
     await world.ledger.perform(Change("0", old, new, etag))
     assert await world.ledger.perform(Change("0", old, new, etag)) is None
     assert await refusal(world.ledger, Change("0", old, new_id(), etag)) is Refusal.HELD
+
+
+async def test_under_a_lease_id_an_ownership_is_read_while_that_lease_lasts(world: World) -> None:
+    etag, one = await leased(world.ledger)
+    two = new_id()
+    assert await refusal(world.ledger, ReadOwnership("0", two)) is Refusal.CHANGED
+    await world.ledger.perform(Change("0", one, two, etag))
+    row = await world.ledger.perform(ReadOwnership("0", two))
+    assert isinstance(row, Ownership)
+    assert (row.etag, row.lease) == (etag, LeaseState.LEASED)
+    assert await refusal(world.ledger, ReadOwnership("0", one)) is Refusal.CHANGED
+    await world.ledger.perform(Release("0", two, etag))
+    assert await refusal(world.ledger, ReadOwnership("0", two)) is Refusal.CHANGED
 
 
 async def test_a_released_lease_is_free_for_others_at_once(world: World) -> None:

@@ -111,6 +111,7 @@ async def perform_all(ledger: BlobLedger) -> list[Operation]:
     etag = await do(CreateOwnership("0"))
     await do(Acquire("0", one, etag))
     await do(Renew("0", one, etag))
+    await do(ReadOwnership("0", one))
     etag = await do(WriteOwnership("0", one, etag, ME, 1, "n"))
     await do(Change("0", one, two, etag))
     await do(Release("0", two, etag))

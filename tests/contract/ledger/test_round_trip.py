@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.ledger.worlds import checkpoint, listed, new_id, open_world, ownership
-from tidegate.model import LeaseState, Owner, Position, Presence, Roster
+from tidegate.model import Figures, LeaseState, Owner, Position, Presence, Roster
 from tidegate.ports import (
     Acquire,
     Announce,
@@ -42,6 +42,9 @@ async def said_and_heard(
             {name: new_id() for name in names},
             is_leaving=True,
             declines=frozenset(names),
+            pod_uid=text,
+            stuck=frozenset(names),
+            figures={name: Figures(9, 7, 1.5) for name in names},
         )
         await ledger.perform(Join(member, lease_id))
         await ledger.perform(Announce(presence, lease_id))
@@ -55,7 +58,7 @@ async def said_and_heard(
         await ledger.perform(WriteCheckpoint("0", None, here, 3, text, 1.25, text, state))
 
         listing = await listed(ledger)
-        assert replace(listing.members[member], etag="") == presence
+        assert replace(listing.members[member], etag="", figures_at=0.0) == presence
         assert listing.roster is not None
         assert replace(listing.roster, etag="", written_at=0.0) == roster
         for row in (listing.ownerships["0"], await ownership(ledger, "0")):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from contract.ledger.worlds import World, checkpoint, listed, new_id, ownership, refusal
 from tidegate.ledger.layout import Kind
-from tidegate.model import BEGINNING, Owner, Position, Presence, Roster
+from tidegate.model import BEGINNING, Figures, Owner, Position, Presence, Roster
 from tidegate.model import LeaseState as State
 from tidegate.ports import (
     Acquire,
@@ -220,6 +221,28 @@ async def test_a_member_says_what_it_wants_and_declines_under_its_lease(world: W
     assert await world.ledger.perform(RenewPresence("reader-0", lease_id)) is None
     assert await refusal(world.ledger, Announce(said, new_id())) is Refusal.CHANGED
     assert await refusal(world.ledger, RenewPresence("reader-0", new_id())) is Refusal.HELD
+
+
+async def test_what_a_member_says_of_its_partitions_is_dated_by_the_services_clock(
+    world: World,
+) -> None:
+    lease_id = new_id()
+    said = replace(
+        present(),
+        pod_uid="5d4f8b7c-9",
+        started_at=1_700_000_000.125,
+        stuck=frozenset({"3"}),
+        figures={"3": Figures(120, 100, 2.5, 10.1, 9.5, 0.25), "7": Figures(), "é": Figures(5, -1)},
+    )
+    await world.ledger.perform(Join("reader-0", lease_id))
+    assert (await listed(world.ledger)).members["reader-0"].figures_at == 0.0
+    await world.ledger.perform(Announce(said, lease_id))
+    listing = await listed(world.ledger)
+    row = listing.members["reader-0"]
+    assert -2 <= listing.server_time - row.figures_at <= 60
+    assert replace(row, etag="", lease=said.lease, figures_at=0.0) == said
+    assert await world.ledger.perform(RenewPresence("reader-0", lease_id)) is None
+    assert (await listed(world.ledger)).members["reader-0"].figures_at == row.figures_at
 
 
 async def test_a_member_that_leaves_is_gone_and_leaving_twice_is_fine(world: World) -> None:

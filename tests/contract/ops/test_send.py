@@ -9,14 +9,20 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from azure.core.credentials import AccessToken
 from azure.eventhub import EventData, EventHubConsumerClient
 
+from support.certificates import make_certificates
 from support.wait import wait_until
+from tidegate.cli import parser
+from tidegate.sending.command import run
 from tidegate.settings import EVENTS_SECRET
-from tidegate_hub.testing import RunningHub
+from tidegate_hub.testing import RunningHub, running_hub
 
 pytestmark = pytest.mark.slow
 
@@ -181,3 +187,34 @@ def test_an_event_that_is_too_large_is_said_with_its_size(own: HubOfOwn, transpo
     code, said = own.send(b"x" * 1_100_000, "--transport", transport)
     assert code == 1
     assert "an event of 1,100,000 bytes is too large" in said
+
+
+class _Identity:
+    """Stands in for DefaultAzureCredential, which asks what is not there in a test."""
+
+    async def get_token(self, *scopes: str, **options: Any) -> AccessToken:
+        return AccessToken("token", int(time.time()) + 3600)
+
+    async def __aenter__(self) -> _Identity:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
+def test_who_names_the_namespace_is_let_in_by_an_identity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = make_certificates(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(made.authority))
+    monkeypatch.setattr("azure.identity.aio.DefaultAzureCredential", _Identity)
+    with running_hub(
+        tls_port=0, certificate=made.certificate, private_key=made.private_key
+    ) as server:
+        server.add_hub("open", 1)
+        options = ("--namespace", f"localhost:{server.tls_port}", "--homes", "4", "--count", "20")
+        arguments = parser(["send"]).parse_args(["send", "--hub", "open", *options])
+        # A connection string that stands around is not looked at.
+        assert run(arguments, {EVENTS_SECRET: "of somebody else"}) == 0
+        assert server.range_of("open", "0") == (0, 20)
+    assert "sent 20 events" in capsys.readouterr().err

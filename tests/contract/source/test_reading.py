@@ -202,3 +202,6 @@ async def test_the_end_of_a_partition_is_told_with_its_time(world: SourceWorld) 
     assert end.sequence == 6
     assert end.enqueued_at is not None
     assert abs(end.enqueued_at - time.time()) < 10
+    assert end.begins_at == 0
+    world.inject("expire_retention", before_sequence=4)
+    assert (await source.end("0")).begins_at == 4

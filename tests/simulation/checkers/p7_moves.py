@@ -44,7 +44,8 @@ def _breaks(seen: Seen) -> Iterator[Violation]:
             if isinstance(record, Did) and isinstance(record.operation, WriteOwnership):
                 begun = record.at
             elif isinstance(record, Did) and isinstance(record.operation, Break):
-                if record.at - begun < limit_s:
+                is_operator = record.who.startswith("operator")
+                if not is_operator and record.at - begun < limit_s:
                     text = f"{record.who} broke a tenure that was {record.at - begun:.1f} s old"
                     yield Violation(NAME, record.at, f"{partition}: {text}")
 
@@ -77,7 +78,8 @@ def _changes(seen: Seen) -> list[tuple[float, float]]:
     begins = sorted({trouble.at for trouble in seen.script.troubles if trouble.what in kinds})
     if seen.script.kind is Kind.RELEASES:
         begins = [begins[0], *(at for at in begins if at >= 25.0)][:2]
-    return list(zip(begins, [*begins[1:], seen.facts.end], strict=True))
+    ends = [*begins[1:], seen.facts.end]
+    return list(zip(begins, ends, strict=True)) if begins else []
 
 
 def _owners(seen: Seen, at: float) -> dict[str, str]:

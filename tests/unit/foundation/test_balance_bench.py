@@ -9,12 +9,16 @@ from typing import Any, TypeVar, get_args
 import pytest
 from azure.core.exceptions import ResourceModifiedError, ResourceNotFoundError
 
+import balance
+import balance_real as real
 import balance_ticks as ticks
 from balance_blobs import Account, Container
 from balance_cases import CASES, lines_of
 from balance_loop import NothingHappensError, VirtualLoop
 from balance_sdk import GROUP, HOST, HUB, run_sdk
 from balance_ticks import Billed, Request, Row
+from harness import left_out
+from real_scenarios import Seen
 from simulation import scenarios
 from simulation.clock import Clock
 from simulation.history import Attached, name_of
@@ -146,3 +150,27 @@ def test_only_the_default_tick_has_a_target_and_a_row_without_idle_times_says_wh
             assert (first.target is not None) == (tick_s == ticks.DEFAULT_TICK_S)
             assert (first.reason is None) == bool(idle_s)
     assert ticks.DEFAULT_TICK_S in ticks.TICKS_S
+
+
+# --- parts
+
+
+def test_a_part_that_is_left_out_has_the_lines_of_one_that_ran_null_and_with_the_reason() -> None:
+    one = scenarios.Figures(1.0, 1, 0, (0.5,), {})
+    cost = ticks.cost_of([], 1.0)
+    peer = Row("the SDK", 4, None, (180.0,), cost)
+    ran = [line for case in CASES for line in lines_of(case, [one], [one])]
+    for count in ticks.COUNTS:
+        for tick_s in ticks.TICKS_S:
+            ran += ticks.lines_of(Row("ours", count, tick_s, (15.0,), cost), peer)
+    seen = Seen(1.0, (0.5,), 1, 0)
+    for count in real.PARTITIONS:
+        for change in real.CHANGES:
+            ran += real.change_lines(count, change, seen, seen, "")
+    ran += real.fault_lines([1.0] * 11)
+    assert all(line.ours is not None for line in ran)
+    empty = [left_out(line, part) for part in balance.PARTS for line in balance.empty_lines(part)]
+    assert [(line.what, line.unit, line.target) for line in empty] == [
+        (line.what, line.unit, line.target) for line in ran
+    ]
+    assert all(line.ours is None and line.met is None and line.reason for line in empty)

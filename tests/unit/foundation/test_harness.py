@@ -106,3 +106,11 @@ def test_cpu_and_memory_of_a_process_are_read() -> None:
     while harness.cpu_seconds(own) < before + 0.02:
         sum(range(10_000))
     assert 1 < harness.resident_mb(own) <= harness.resident_peak_mb(own) * 1.05
+
+
+def test_parts_are_all_unless_some_are_named_and_a_misspelt_one_is_told() -> None:
+    known = ("virtual", "ticks", "real")
+    assert harness.parts_of({}, known) == set(known)
+    assert harness.parts_of({"PARTS": "real, virtual"}, known) == {"real", "virtual"}
+    with pytest.raises(SystemExit, match="there is no part 'rael'; there are virtual, ticks, real"):
+        harness.parts_of({"PARTS": "rael"}, known)

@@ -91,14 +91,14 @@ def test_the_program_is_built_once_and_again_when_its_source_changes(
     machine: Callable[..., Path], source: Path
 ) -> None:
     root = machine("17", True)
-    java_env.build_java(root, source)
-    java_env.build_java(root, source)
+    java_env.build_java(root, source, "java", "Java")
+    java_env.build_java(root, source, "java", "Java")
     assert builds(root) == 1
     (source / "One.java").write_text("class One { int x; }", encoding="utf-8")
     old = root / ".tools" / "java" / "classes" / "Old.class"
     old.parent.mkdir()
     old.touch()
-    java_env.build_java(root, source)
+    java_env.build_java(root, source, "java", "Java")
     assert builds(root) == 2
     assert not old.exists()
 
@@ -110,5 +110,5 @@ def test_a_build_that_failed_is_never_taken_for_finished(
     (root / "broken").touch()
     for _ in range(2):
         with pytest.raises(StopError, match="`mvn` failed"):
-            java_env.build_java(root, source)
+            java_env.build_java(root, source, "java", "Java")
     assert builds(root) == 2

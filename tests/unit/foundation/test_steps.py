@@ -6,6 +6,7 @@ import shutil
 import sys
 import threading
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
@@ -102,9 +103,12 @@ def test_a_stamp_holds_for_its_key_only(tmp_path: Path) -> None:
 
 
 def test_two_set_ups_of_one_folder_wait_for_each_other(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inside: list[str] = []
+    # What another thread prints is not read with capsys: it loses what comes while it reads.
+    said: SimpleQueue[str] = SimpleQueue()
+    monkeypatch.setattr(steps, "say", said.put)
 
     def second() -> None:
         with steps.one_at_a_time(tmp_path / "lock"):
@@ -113,8 +117,7 @@ def test_two_set_ups_of_one_folder_wait_for_each_other(
     thread = threading.Thread(target=second)
     with steps.one_at_a_time(tmp_path / "lock"):
         thread.start()
-        while "waiting for another set-up" not in capsys.readouterr().out:
-            assert thread.is_alive()
+        assert "waiting for another set-up" in said.get(timeout=30)
         inside.append("first")
     thread.join(10)
     assert inside == ["first", "second"]

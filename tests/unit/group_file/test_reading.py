@@ -91,7 +91,8 @@ def test_everything_that_delivery_offers() -> None:
 
 def test_the_operators_keys_and_other_documents_are_passed_over() -> None:
     text = "apiVersion: v1\nkind: ConfigMap\n---\n" + LEAST
-    text += "  scaling: {replicas: {max: 16}}\n  engine: python\n  paused: false\n  template: {}\n"
+    text += "  scaling: {max: 16}\n  engine: python\n  paused: false\n  template: {}\n"
+    text = text.replace("  handler:\n", "    onDelete: Delete\n  handler:\n    configMap: code\n")
     assert read_group(text, "group.yaml").name == "home-activity"
 
 
@@ -127,7 +128,9 @@ def test_a_start(written: str, kind: str, at: float | None, position: Position |
         (LEAST.replace("{env: EVENTS}", "Endpoint=sb://x"),
          "group.yaml:9: spec.source.eventHubs.connectionString has keys of its own"),
         (LEAST.replace("{env: EVENTS}", "{env: A, file: b}"),
-         "group.yaml:9: spec.source.eventHubs.connectionString: write either env: NAME or file"),
+         "group.yaml:9: spec.source.eventHubs.connectionString: write one of env: NAME, file"),
+        (LEAST.replace("{env: EVENTS}", "{secret: hub}"),
+         "group.yaml:9: spec.source.eventHubs.connectionString: secret: NAME and key: KEY go"),
         (LEAST.replace("      connectionString: {env: EVENTS}\n", ""),
          "group.yaml:8: spec.source.eventHubs: write either connectionString or namespace"),
         (LEAST + "  delivery: {attempts: many}\n",
@@ -186,6 +189,12 @@ def test_secrets_come_from_the_environment_or_a_file_and_are_remembered(tmp_path
     assert vault.fetch(Secret(file="storage.txt"), "the ledger") == "of a file"
     assert vault.fetch(None, "nothing") == ""
     assert vault.fetched == ["of the environment", "of a file"]
+
+
+def test_a_secret_of_kubernetes_is_left_to_the_operator(tmp_path: Path) -> None:
+    vault = Vault({}, tmp_path)
+    with pytest.raises(SettingsError, match="key: events} is for the operator, which mounts it"):
+        vault.fetch(Secret(secret="hub", key="events"), "the hub")
 
 
 def test_a_secret_that_is_not_there_is_said_by_its_place(tmp_path: Path) -> None:

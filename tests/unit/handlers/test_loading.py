@@ -39,16 +39,18 @@ def test_a_function_of_a_file_with_what_stands_beside_it(folder: Path) -> None:
         "async def on_error(error, context): ...\n"
         "def on_open(partition): ...\n"
         "def on_close(partition, reason): ...\n"
-        "def on_time(context): ...\n",
+        "def on_time(context): ...\n"
+        "async def on_stop(): ...\n",
     )
     code = load("mine.py:handle", folder)
     assert not code.takes_one
-    others = (code.on_error, code.on_open, code.on_close, code.on_time)
+    others = (code.on_error, code.on_open, code.on_close, code.on_time, code.on_stop)
     assert [function.__name__ for function in others if function] == [
         "on_error",
         "on_open",
         "on_close",
         "on_time",
+        "on_stop",
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ import pytest
 from support.wait import wait_until_async
 from tidegate.delivery.policy import Cadence
 from tidegate.handlers.context import Context
+from tidegate.handlers.ending import call_on_stop
 from tidegate.ports import SourceError
 from unit.delivery.events import MadeEvent
 from unit.handlers.delivering import QUICK, Delivery, numbers
@@ -122,6 +124,42 @@ async def test_on_open_and_on_close_are_called_around_everything_else() -> None:
     await delivery.close()
     assert told == ["open 3", "events", "close 3 given"]
     assert delivery.kinds == ["on-close-failed"]
+
+
+async def nothing(events: list[MadeEvent], context: Context) -> None:
+    pass
+
+
+@pytest.mark.parametrize("is_plain", [False, True])
+async def test_on_stop_is_called_once_async_or_plain(is_plain: bool) -> None:
+    told: list[str] = []
+
+    def plain() -> None:
+        told.append(threading.current_thread().name)
+
+    async def on_loop() -> None:
+        told.append(threading.current_thread().name)
+
+    await call_on_stop(Delivery(nothing, on_stop=plain if is_plain else on_loop).tools)
+    assert told == ["handler-stop" if is_plain else "MainThread"]
+
+
+async def test_an_on_stop_that_fails_or_hangs_is_told_and_keeps_nothing_from_ending() -> None:
+    def fails() -> None:
+        raise OSError("disk is full")
+
+    def hangs() -> None:
+        time.sleep(600)
+
+    quick = replace(QUICK, timeout_s=0.1, told_s=0.1)
+    for on_stop, words in (
+        (fails, "on_stop failed: OSError: disk is full"),
+        (hangs, "on_stop took longer than 0.1 s and does not come back"),
+    ):
+        delivery = Delivery(nothing, quick, on_stop=on_stop)
+        await call_on_stop(delivery.tools)
+        assert [report.message for report in delivery.reports] == [words]
+        assert delivery.kinds == ["on-stop-failed"]
 
 
 async def test_an_on_open_that_fails_keeps_the_partition_from_being_read() -> None:

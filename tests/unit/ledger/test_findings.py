@@ -86,6 +86,11 @@ def test_a_checkpoint_behind_retention_is_found_with_what_is_lost() -> None:
     assert "42 to 99" in said[0].what
 
 
+def test_a_checkpoint_at_the_beginning_has_lost_nothing_because_it_means_what_is_there() -> None:
+    at_the_beginning = with_checkpoint(position=Position("-1", -1))
+    assert found(at_the_beginning, {"0": Range(100, 150)}) == []
+
+
 def test_a_checkpoint_beyond_the_last_event_is_found() -> None:
     assert kinds(WELL, {"0": Range(0, 10)}) == ["ahead"]
 

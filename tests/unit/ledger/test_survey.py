@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from tidegate.lag import UNKNOWN_LAG, Lag, LagKind
 from tidegate.ledger.findings import Finding, Range
-from tidegate.ledger.survey import as_document, lag_of, tables, told
+from tidegate.ledger.survey import as_document, lag_behind, tables, told
 from tidegate.model import Checkpoint, LeaseState, Listing, Owner, Ownership, Position, Presence
 
 NOW = 1_000_000.0
@@ -22,8 +23,8 @@ def test_a_partition_has_one_line_with_owner_epoch_age_position_and_lag() -> Non
     heads = ["PARTITION", "OWNER", "LEASE", "EPOCH", "OWNED", "FOR", "SEQUENCE", "LAG"]
     assert lines[0].split() == heads
     assert lines[1].split() == ["0", "a", "leased", "7", "90s", "41", "8"]
-    assert lines[3].split() == ["MEMBER", "ALIVE", "PARTITIONS", "WEIGHT"]
-    assert lines[4].split() == ["a", "true", "1", "1"]
+    assert lines[3].split() == ["MEMBER", "ALIVE", "PARTITIONS", "WEIGHT", "DECLINES"]
+    assert lines[4].split() == ["a", "true", "1", "1", "-"]
 
 
 def test_partitions_come_in_the_order_of_their_numbers_and_those_of_the_hub_are_among_them() -> (
@@ -35,6 +36,14 @@ def test_partitions_come_in_the_order_of_their_numbers_and_those_of_the_hub_are_
     assert lines[3].split() == ["11", "-", "-", "-", "-", "-", "unknown"]
 
 
+def test_what_a_member_declines_is_shown_in_the_order_of_the_numbers() -> None:
+    declining = replace(ALIVE, declines=frozenset({"10", "2"}))
+    listing = replace(WELL, members={"a": declining})
+    assert tables(listing, RANGES).splitlines()[4].split() == ["a", "true", "1", "1", "2", "10"]
+    (member,) = as_document("g", listing, {}, [])["members"]
+    assert member["declines"] == ["2", "10"]
+
+
 def test_what_nobody_holds_has_no_age_because_it_is_owned_by_nobody() -> None:
     listing = replace(WELL, ownerships={"0": replace(OWNED, lease=LeaseState.EXPIRED)})
     assert tables(listing, RANGES).splitlines()[1].split() == [
@@ -43,11 +52,12 @@ def test_what_nobody_holds_has_no_age_because_it_is_owned_by_nobody() -> None:
 
 
 def test_lag_counts_what_is_left_and_not_what_retention_has_passed() -> None:
-    assert lag_of(DONE, Range(0, 50)) == 8
-    assert lag_of(DONE, Range(45, 50)) == 5
-    assert lag_of(DONE, None) is None
-    assert lag_of(None, Range(0, 50)) is None
-    assert lag_of(replace(DONE, position=Position("-1", -1)), Range(0, 50)) == 50
+    assert lag_behind(DONE, Range(0, 50)) == Lag(LagKind.EXACT, 8)
+    assert lag_behind(DONE, Range(45, 50)) == Lag(LagKind.LOST, 5)
+    assert lag_behind(DONE, None) == UNKNOWN_LAG
+    assert lag_behind(None, Range(0, 50)) == UNKNOWN_LAG
+    never_read = replace(DONE, position=Position("-1", -1))
+    assert lag_behind(never_read, Range(0, 50)) == Lag(LagKind.EXACT, 50)
 
 
 def test_the_document_says_all_and_what_is_not_known_is_null() -> None:
@@ -62,6 +72,7 @@ def test_the_document_says_all_and_what_is_not_known_is_null() -> None:
             "partitions": 1,
             "weight": 1.0,
             "leaving": False,
+            "declines": [],
         }
     ]
     assert document["partitions"] == [

@@ -12,6 +12,7 @@ from tidegate.ports import (
     Acquire,
     Change,
     ReadCheckpoint,
+    Refusal,
     Renew,
     WriteCheckpoint,
     WriteOwnership,
@@ -112,6 +113,28 @@ def test_rule_3_a_touch_that_finds_an_epoch_not_lower_than_its_own_raises_again(
     assert tenure.epoch == 2
     assert desk.listing().checkpoints["0"].epoch == 2
     assert desk.listing().checkpoints["0"].position == Position("5", 5)
+
+
+@pytest.mark.parametrize("refusal", [Refusal.CHANGED, Refusal.HELD])
+def test_rule_3_a_touch_whose_reading_meets_a_write_looks_again(refusal: Refusal) -> None:
+    desk = Desk("0")
+    desk.refused[ReadCheckpoint] = [refusal] * 3
+    desk.join("a")
+    desk.look()
+    desk.look()
+    assert len(desk.operations("a", ReadCheckpoint)) == 4
+    assert desk.reading("a") == ["0"]
+    assert desk.reports("a") == []
+
+
+def test_rule_3_a_checkpoint_that_is_refused_all_the_time_halts_the_partition_and_says_so() -> None:
+    desk = Desk("0")
+    desk.refused[ReadCheckpoint] = [Refusal.CHANGED] * 11
+    desk.join("a")
+    for _ in range(4):
+        desk.look()
+    assert desk.reports("a") == ["halted"]
+    assert not desk.listing().ownerships["0"].lease.is_held
 
 
 def test_rule_4_a_checkpoint_whose_reply_was_lost_is_known_by_its_nonce() -> None:

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.ops_facts import NOW, WALL, board_of, handled, listing, tell
+from tidegate.lag import Lag, LagKind
+from tidegate.member.messages import Report
+from tidegate.model import BEGINNING, Position
 from tidegate.ops import observer as facts
-from tidegate.ops.board import RATE_WINDOW_S, Board, Rate, Row
-from tidegate.ops.lag import Lag, LagKind
+from tidegate.ops.board import FELL_BACK, RATE_WINDOW_S, Board, Loss, Rate, Row
 
 
 def row_of(board: Board, partition: str, now: float = NOW) -> Row:
@@ -65,6 +67,56 @@ def test_before_the_first_batch_lag_counts_from_the_checkpoint() -> None:
     stored = listing({"0": "pod-1"}, ("pod-1",), {"0": 50})
     tell(board, facts.Listed(NOW, stored), facts.ReaderOpened(NOW, "0", 7), end(99))
     assert row_of(board, "0").lag == Lag(LagKind.EXACT, 49, 60.0)
+
+
+def test_before_the_first_batch_lag_counts_from_where_reading_began() -> None:
+    """Also where the last listing does not show the checkpoint yet that opening has made."""
+    board = Board("pod-1")
+    opened = facts.ReaderOpened(NOW, "0", 7, Position("50", 50))
+    tell(board, opened, end(99))
+    assert row_of(board, "0").lag == Lag(LagKind.EXACT, 49, None)
+    stored = listing({"0": "pod-1"}, ("pod-1",), {"0": 50})
+    tell(board, facts.Listed(NOW, stored), opened, end(99))
+    assert row_of(board, "0").lag == Lag(LagKind.EXACT, 49, 60.0)
+
+
+def test_what_waits_where_nothing_was_ever_handled_is_estimated() -> None:
+    opened = facts.ReaderOpened(NOW, "0", 7, BEGINNING)
+    assert row_of(reading(opened, end(99)), "0").lag == Lag(LagKind.ESTIMATED, 100, None)
+    left = reading(opened, end(99, begins_at=60))
+    assert row_of(left, "0").lag == Lag(LagKind.ESTIMATED, 40, None), "nothing is lost"
+    empty = reading(opened, end(-1))
+    assert row_of(empty, "0").lag == Lag(LagKind.EXACT, 0, 0.0)
+
+
+def test_an_older_word_on_the_end_does_not_replace_a_newer_one() -> None:
+    board = reading(handled("0", 90), end(99, at=NOW), end(95, at=NOW - 3))
+    assert row_of(board, "0").lag.events == 9
+
+
+def test_where_a_partition_begins_stays_known_when_only_its_end_is_told() -> None:
+    board = reading(handled("0", 10), end(99, begins_at=50), end(120))
+    assert row_of(board, "0").lag == Lag(LagKind.LOST, 71, 1.0)
+
+
+def test_a_loss_that_the_first_batch_has_jumped_over_is_noticed() -> None:
+    opened = facts.ReaderOpened(NOW, "0", 7, Position("10", 10))
+    board = reading(opened, handled("0", 99), end(150, begins_at=50))
+    assert board.places["0"].lost == Loss(NOW, 11, 50)
+    assert row_of(board, "0").lag.kind is LagKind.EXACT
+
+
+def test_what_is_old_when_it_was_long_handled_is_no_loss() -> None:
+    opened = facts.ReaderOpened(NOW - 3600, "0", 7, Position("10", 10))
+    board = reading(opened, handled("0", 99), end(150, begins_at=50))
+    assert board.places["0"].lost is None
+
+
+def test_a_report_that_the_sdk_reads_is_kept() -> None:
+    board = reading()
+    assert not board.has_fallen_back
+    board.hear(facts.Reported(NOW, Report(FELL_BACK, None, "something new")))
+    assert board.has_fallen_back
 
 
 def test_what_retention_has_passed_is_lost_and_counts_only_what_is_left() -> None:

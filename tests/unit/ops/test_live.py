@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from support.ops_facts import NOW, WALL, board_of, listing
 from tidegate.ops import observer as facts
 from tidegate.ops.board import Board
-from tidegate.ops.lag import UNKNOWN_LAG, Lag, LagKind
 from tidegate.ops.live import (
     ShownLine,
     Style,
@@ -18,7 +17,6 @@ from tidegate.ops.live import (
     screen,
     seconds_text,
     text_width,
-    total,
 )
 
 
@@ -135,19 +133,6 @@ def test_nothing_that_a_text_carries_steers_the_terminal(text: str, columns: int
 def test_wide_letters_take_two_columns() -> None:
     assert clip("警報警報", 5) == "警報…"
     assert text_width("警報") == 4
-
-
-@pytest.mark.parametrize(
-    ("lags", "whole"),
-    [
-        ([], Lag(LagKind.EXACT, 0, 0.0)),
-        ([Lag(LagKind.EXACT, 3, 1.0), Lag(LagKind.EXACT, 4, 9.0)], Lag(LagKind.EXACT, 7, 9.0)),
-        ([Lag(LagKind.EXACT, 3, 1.0), UNKNOWN_LAG], UNKNOWN_LAG),
-        ([Lag(LagKind.LOST, 3, 1.0), Lag(LagKind.EXACT, 4, 0.5)], Lag(LagKind.LOST, 7, 1.0)),
-    ],
-)
-def test_a_sum_of_lags_is_unknown_if_one_is_and_lost_if_one_is(lags: list[Lag], whole: Lag) -> None:
-    assert total(lags) == whole
 
 
 @pytest.mark.parametrize(

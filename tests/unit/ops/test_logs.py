@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -108,3 +110,24 @@ def test_libraries_below_us_speak_from_warnings_on(top: logging.Logger) -> None:
     logging.getLogger("azure.core").info("every header of every request")
     logging.getLogger("azure.core").warning("a retry")
     assert [json.loads(line)["message"] for line in stream.getvalue().splitlines()] == ["a retry"]
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_is_said_while_python_ends_is_a_line_as_well(as_json: bool) -> None:
+    """Nothing can be imported by then, not even by the standard library."""
+    program = (
+        "import logging, sys\n"
+        "from tidegate.ops import logs\n"
+        "from tidegate.ops.secrets import Secrets\n"
+        f"logs.set_up(Secrets(), as_json={as_json}, stream=sys.stderr)\n"
+        "class Late:\n"
+        "    log = logging.getLogger('tidegate.late')\n"
+        "    def __del__(self):\n"
+        "        self.log.warning('said late')\n"
+        "late = Late()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    (line,) = ended.stderr.splitlines()
+    assert "said late" in line

@@ -14,7 +14,7 @@ from support.tree import ROOT
 from tidegate.member.messages import Report
 from tidegate.ops import catalogue
 from tidegate.ops import observer as facts
-from tidegate.ops.board import Board
+from tidegate.ops.board import FELL_BACK, Board
 from tidegate.ops.metrics import BOUNDS, Metrics, MetricsText
 from tidegate.ops.observer import Observers
 
@@ -142,6 +142,13 @@ def test_an_unknown_lag_is_absent_and_never_0() -> None:
 def test_lag_is_what_the_board_says(shown: Shown) -> None:
     assert shown.value("tidegate_lag_events", partition="0") == 100
     assert shown.value("tidegate_lag_seconds", partition="0") == 2.0
+
+
+def test_the_fall_back_to_the_sdk_is_shown_for_good(shown: Shown) -> None:
+    assert shown.value("tidegate_transport_fallback") == 0
+    shown.observer.hear(facts.Reported(NOW, Report(FELL_BACK, None, "something new")))
+    shown.observer.hear(facts.Reported(NOW, Report("taken", "1", "another")))
+    assert shown.value("tidegate_transport_fallback") == 1
 
 
 def test_the_group_is_seen_through_the_listing(shown: Shown) -> None:

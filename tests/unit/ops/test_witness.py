@@ -44,6 +44,7 @@ LISTING = listing({"3": "pod-1"}, ("pod-1",))
         (m.PartitionsKnown(NOW, ("1", "3")), [facts.PartitionsKnown(NOW, ("1", "3"))]),
         (m.ReaderClosed(NOW, "3", 1), [facts.ReaderClosed(NOW, "3", "closed")]),
         (m.ReaderRefused(NOW, "3", 1, 9), [facts.ReaderClosed(NOW, "3", "stolen")]),
+        (m.ReaderGaveUp(NOW, "3", 1, "x"), [facts.ReaderClosed(NOW, "3", "hung")]),
         (m.ReaderFailed(NOW, "3", 1, "x"), [facts.ReaderClosed(NOW, "3", "failed")]),
         (m.Renewed(NOW, NOW - 0.5, "3", "lease"), [facts.LeaseRenewed(NOW, "3", 0.5)]),
         (
@@ -76,9 +77,11 @@ def test_a_message_becomes_these_facts(
     assert heard(message) == told
 
 
-def test_a_reader_that_opened_has_the_epoch_that_it_was_opened_with() -> None:
+def test_a_reader_that_opened_has_the_epoch_and_the_position_that_it_was_opened_with() -> None:
     opening = m.OpenReader("3", 1, POSITION, 7, None)
-    assert heard(opening, m.ReaderOpened(NOW, "3", 1)) == [facts.ReaderOpened(NOW, "3", 7)]
+    assert heard(opening, m.ReaderOpened(NOW, "3", 1)) == [
+        facts.ReaderOpened(NOW, "3", 7, POSITION)
+    ]
 
 
 def test_several_listeners_hear_the_same_in_the_same_order() -> None:

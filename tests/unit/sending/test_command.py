@@ -42,6 +42,7 @@ def test_a_wrong_connection_string_is_said_without_its_secret(
         (["--rate", "5"], "--rate is for generated sensors: write --homes too"),
         (["--seed", "0"], "--seed is for generated sensors"),
         (["--homes", "5", "--json"], "--json is for standard input"),
+        (["--namespace", RIGHT], "--namespace: write the host name alone"),
     ],
 )
 def test_options_that_do_nothing_together_are_refused(

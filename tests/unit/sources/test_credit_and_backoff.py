@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tidegate.ports import SourceError, StolenError
 from tidegate.sources.native.backoff import LIMIT_S, pause_s
 from tidegate.sources.native.credit import FIRST_CREDIT, Room
-from tidegate.sources.native.refusals import Kind, trouble_of
+from tidegate.sources.native.refusals import SEND, Kind, trouble_of
 from tidegate_amqp import Error
 
 LIMIT = 1_000_000
@@ -165,3 +165,8 @@ def test_what_does_not_pass_says_what_to_do(condition: str, advice: str) -> None
     assert trouble.error.is_fatal
     assert str(trouble.error).startswith(f"partition 3: {condition}: words ")
     assert advice in str(trouble.error)
+
+
+def test_who_sends_is_told_of_the_right_to_send() -> None:
+    refused = Error("amqp:unauthorized-access", "words")
+    assert "the right to send to this hub" in str(trouble_of(refused, "hub", SEND).error)

@@ -181,6 +181,10 @@ class Stub:
     async def close(self) -> None:
         self.closed += 1
 
+    @property
+    def known_end(self) -> PartitionEnd | None:
+        return None
+
 
 def chosen(*, native: bool, sdk: bool) -> tuple[ChosenSource, list[str]]:
     said: list[str] = []

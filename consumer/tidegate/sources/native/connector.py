@@ -120,7 +120,8 @@ class Connector:
         except AmqpError as error:
             raise NotUnderstoodError(f"{self.place}: $cbs: {error}") from error
         if answer.error is not None:
-            raise trouble_of(answer.error, f"{self.place}: the token was refused").error
+            place = f"{self.place}: the token was refused"
+            raise trouble_of(answer.error, place, self._tokens.right).error
         self._token = token
         self._wants_token = False
 

@@ -15,6 +15,8 @@ from tidegate.ports import SourceError, StolenError
 from tidegate_amqp import Error
 
 LINK_STOLEN = "amqp:link:stolen"
+# What somebody wants of a hub, for advice on rights.
+LISTEN, SEND = "listen on", "send to"
 _LEVEL = re.compile(r"epoch (?:of )?'(\d+)'")
 _TRACKING = re.compile(r"\s*TrackingId:\S+,.*$", re.DOTALL)
 # What a busy service asks for, where it names no number.
@@ -44,7 +46,7 @@ class Trouble:
 # What will not pass, and what a user can do about it.
 _FATAL = {
     "amqp:not-found": "Check the names of the hub and the consumer group; neither is created here.",
-    "amqp:unauthorized-access": "Give the key or the identity the right to listen on this hub.",
+    "amqp:unauthorized-access": "Give the key or the identity the right to {right} this hub.",
     "com.microsoft:auth-failed": "Check the key or the token of the connection string.",
     "com.microsoft:argument-error": (
         "The position does not fit the hub, most often because the hub was deleted and made "
@@ -64,8 +66,8 @@ def level_in(text: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def trouble_of(error: Error | None, place: str) -> Trouble:
-    """What a detach, a close or a refusal means for who reads at this place."""
+def trouble_of(error: Error | None, place: str, right: str = LISTEN) -> Trouble:
+    """What a detach, a close or a refusal means for who reads, or sends, at this place."""
     if error is None:
         return passing(f"{place}: the service ended the link without a reason")
     text = _TRACKING.sub("", error.description or "").strip()
@@ -78,7 +80,8 @@ def trouble_of(error: Error | None, place: str) -> Trouble:
         return Trouble(Kind.PASSING, SourceError(said), at_least_s=wait_s)
     advice = _FATAL.get(error.condition)
     if advice is not None:
-        return Trouble(Kind.FATAL, SourceError(f"{said} {advice}", is_fatal=True))
+        said = f"{said} {advice.format(right=right)}"
+        return Trouble(Kind.FATAL, SourceError(said, is_fatal=True))
     return passing(said, wants_token="nauthorized" in text)
 
 

@@ -128,4 +128,4 @@ def partition_facts(value: Any, now: float) -> PartitionFacts:
         raise NotUnderstoodError("the service's answer about a partition lacks its positions")
     is_empty = named.get("is_partition_empty") is True
     enqueued_at = at / 1000 if isinstance(at, int) and not is_empty else None
-    return PartitionFacts(first, PartitionEnd(last, offset, enqueued_at, now))
+    return PartitionFacts(first, PartitionEnd(last, offset, enqueued_at, now, first))

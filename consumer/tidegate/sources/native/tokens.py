@@ -16,6 +16,7 @@ from azure.core.exceptions import AzureError
 from tidegate.ports import SourceError
 from tidegate.settings import SettingsError
 from tidegate.sources.native.endpoint import Endpoint
+from tidegate.sources.native.refusals import LISTEN
 from tidegate.sources.native.sas import JWT_KIND, Token, given_token, signed_token
 
 _SCOPE = "https://eventhubs.azure.net/.default"
@@ -30,8 +31,12 @@ class Credential(Protocol):
 class Tokens:
     """Makes tokens for one hub."""
 
-    def __init__(self, endpoint: Endpoint, hub: str, credential: Credential | None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, hub: str, credential: Credential | None, right: str = LISTEN
+    ) -> None:
         self.audience = endpoint.audience(hub)
+        # What they are for, in words.
+        self.right = right
         self._endpoint = endpoint
         self._credential = credential
         has_own = bool(endpoint.key or endpoint.signature)
@@ -57,6 +62,6 @@ class Tokens:
         except AzureError as error:
             raise SourceError(
                 f"{endpoint.name}: the identity gave no token: {error}. Check that it exists here "
-                "and may listen on the hub."
+                f"and may {self.right} the hub."
             ) from error
         return Token(JWT_KIND, str(given.token), float(given.expires_on))

@@ -1,0 +1,64 @@
+"""Reads the listings of one group, one after another, and what has not changed only once.
+
+Rules: pure. A blob whose text in the answer is byte for byte that of the listing before is what it
+was: ETag, lease and time of change stand in that text. Whatever is written in a way that is not
+known here is read as a whole page. Only the last listing is remembered, by digests of its texts, so
+it does not matter if two listings are read at the same time.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from tidegate.ledger.layout import Entry, GroupNames, read_row
+from tidegate.ledger.listing_xml import read_page
+
+_BEGIN, _END = b"<Blob>", b"</Blob>"
+_DIGEST_BYTES = 16
+
+
+class Relisting:
+    """See the module. Pages are read in their order; `finish` ends a listing."""
+
+    def __init__(self, names: GroupNames) -> None:
+        self._names = names
+        self._known: dict[bytes, Entry | None] = {}
+        self._fresh: dict[bytes, Entry | None] = {}
+
+    def begin(self) -> None:
+        """A listing begins; one that was not finished counts for nothing."""
+        self._fresh = {}
+
+    def finish(self) -> None:
+        """The listing is whole."""
+        self._known, self._fresh = self._fresh, {}
+
+    def page(self, body: bytes) -> tuple[list[Entry | None], str]:
+        """What is on a page, and the marker of the next one, if any. Raises ValueError."""
+        head, *blobs = body.split(_BEGIN)
+        texts: list[bytes] = []
+        tail = b""
+        for blob in blobs:
+            text, end, tail = blob.partition(_END)
+            if not end or (tail.strip() and blob is not blobs[-1]):
+                return self._whole(body)
+            texts.append(text)
+        rows, marker = read_page(head + tail)
+        if rows:
+            return self._whole(body)
+        return [self._entry(text) for text in texts], marker
+
+    def _entry(self, text: bytes) -> Entry | None:
+        digest = blake2b(text, digest_size=_DIGEST_BYTES).digest()
+        if digest in self._known:
+            entry = self._known[digest]
+        else:
+            page = b"<EnumerationResults><Blobs>%b%b%b</Blobs></EnumerationResults>"
+            ((row,), _) = read_page(page % (_BEGIN, text, _END))
+            entry = read_row(self._names, row)
+        self._fresh[digest] = entry
+        return entry
+
+    def _whole(self, body: bytes) -> tuple[list[Entry | None], str]:
+        rows, marker = read_page(body)
+        return [read_row(self._names, row) for row in rows], marker

@@ -1,0 +1,148 @@
+"""What our partitions cost and how fast their events come: the figures that a member announces.
+
+Rules: pure, but for the clock that is passed in. Rates are those of the last 10 s or so. Time is
+busy while the handler has a call, also before that call has ended; the pause before the next
+attempt is not. The board hears everything before this does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+from tidegate.ledger.figures import rounded
+from tidegate.model import Figures, PartitionId
+from tidegate.ops import observer as facts
+from tidegate.ops.board import RATE_WINDOW_S, Board
+from tidegate.ops.observer import Observer
+from tidegate.ports import SourceEvent
+
+# The source is asked for ends every 5 s where its events do not tell them: three of them at least.
+_ENDS_WINDOW_S = 15.0
+# What retention took is told for so long: whoever looks now and then shall see it.
+_LOSS_TOLD_S = 600.0
+
+
+class _Sample(NamedTuple):
+    """What had come together since a partition was opened."""
+
+    at: float
+    events: int
+    busy_s: float
+
+
+class _Track(AbstractContextManager[None]):
+    """What is counted of one partition; entered while its handler has a call."""
+
+    def __init__(self, clock: Callable[[], float], opened_at: float) -> None:
+        self._clock = clock
+        self._busy_s = 0.0
+        self._called_at: float | None = None
+        self._samples = deque([_Sample(opened_at, 0, 0.0)])
+        self._ends: deque[tuple[float, int]] = deque()
+        self.events = 0
+
+    def __enter__(self) -> None:
+        self._called_at = self._clock()
+
+    def __exit__(self, *_: object) -> None:
+        if self._called_at is not None:
+            self._busy_s += self._clock() - self._called_at
+        self._called_at = None
+
+    def end_known(self, at: float, sequence: int) -> None:
+        ends = self._ends
+        if ends and at <= ends[-1][0]:
+            return
+        ends.append((at, sequence))
+        while len(ends) > 2 and ends[1][0] <= at - _ENDS_WINDOW_S:
+            ends.popleft()
+
+    def arriving(self) -> float:
+        """Events a second; 0 until the source has told the end twice."""
+        if len(self._ends) < 2:
+            return 0.0
+        (since, first), (at, last) = self._ends[0], self._ends[-1]
+        return max(last - first, 0) / (at - since)
+
+    def measured(self, now: float) -> tuple[float, float]:
+        """Events handled a second, and the share of the time that the handler worked."""
+        running_s = 0.0 if self._called_at is None else now - self._called_at
+        sample = _Sample(now, self.events, self._busy_s + running_s)
+        samples = self._samples
+        while len(samples) > 1 and samples[1].at <= now - RATE_WINDOW_S:
+            samples.popleft()
+        first = samples[0]
+        samples.append(sample)
+        span = now - first.at
+        if span <= 0:
+            return 0.0, 0.0
+        busy = min(max((sample.busy_s - first.busy_s) / span, 0.0), 1.0)
+        return (sample.events - first.events) / span, busy
+
+
+class Meter(Observer):
+    """See the module."""
+
+    def __init__(self, board: Board, clock: Callable[[], float]) -> None:
+        self._board = board
+        self._clock = clock
+        self._tracks: dict[PartitionId, _Track] = {}
+
+    def hear(self, fact: facts.Fact) -> None:
+        match fact:
+            case facts.BatchHandled():
+                self._track(fact.partition).events += fact.events
+            case facts.EndKnown():
+                self._track(fact.partition).end_known(fact.at, fact.sequence)
+            case facts.ReaderOpened():
+                self._tracks[fact.partition] = _Track(self._clock, fact.at)
+            case facts.ReaderClosed():
+                self._tracks.pop(fact.partition, None)
+
+    def handling(
+        self,
+        partition: PartitionId,
+        events: Sequence[SourceEvent],  # noqa: ARG002  the count comes with the fact
+    ) -> AbstractContextManager[None]:
+        return self._track(partition)
+
+    def _track(self, partition: PartitionId) -> _Track:
+        track = self._tracks.get(partition)
+        if track is None:
+            track = self._tracks[partition] = _Track(self._clock, self._clock())
+        return track
+
+    def figures(self, now: float, wall: float) -> dict[PartitionId, Figures]:
+        """Of our partitions; to be asked for every second or two, as rates come from that."""
+        return {
+            partition: self._figures_of(partition, now, wall)
+            for partition, place in self._board.places.items()
+            if place.is_ours
+        }
+
+    def _figures_of(self, partition: PartitionId, now: float, wall: float) -> Figures:
+        place, track = self._board.places[partition], self._track(partition)
+        handling, busy = track.measured(now)
+        lost = place.lost
+        return rounded(
+            Figures(
+                end=place.end,
+                handled=place.handled,
+                behind_s=place.lag(now, wall).behind_s,
+                arriving=track.arriving(),
+                handling=handling,
+                busy=busy,
+                begins_at=lost.begins_at if lost and now - lost.at < _LOSS_TOLD_S else None,
+            )
+        )
+
+    def stuck(self) -> frozenset[PartitionId]:
+        """Our partitions whose batch fails again and again."""
+        return frozenset(
+            partition
+            for partition, place in self._board.places.items()
+            if place.is_ours and place.is_stuck
+        )

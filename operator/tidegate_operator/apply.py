@@ -1,0 +1,279 @@
+"""Makes what stands in the cluster what the manifests say, with as few requests as will do.
+
+Rules:
+- An object is written when its manifest has changed, or when a field of ours says something else;
+  other fields are left alone. What is known to stand costs no request; what no watch tells of is
+  looked at again now and then.
+- Every write of an object that is there carries the resourceVersion that was seen, and deletes its
+  uid. A conflict is looked at anew, a few times.
+- A Deployment's replicas are written with the rest only as they were seen, so that nothing but
+  `write_replicas` changes them. A new one makes no pods before its replicas are right.
+- An object of the same name that is not the group's is not touched: NameTaken.
+- Where somebody changes back what is put right, again and again, it is said and tried rarely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from tidegate_operator.drift import (
+    Order,
+    fingerprint,
+    is_as_applied,
+    is_owned,
+    is_unborn,
+    order_of,
+    other_writers,
+    over,
+    said_of,
+    taken_by,
+    unborn,
+)
+from tidegate_operator.engines import names_of
+from tidegate_operator.kinds import DEPLOYMENT, Document, Kind, ObjectName
+from tidegate_operator.kube import FIELD_MANAGER
+from tidegate_operator.kube_errors import Conflict, KubeError
+from tidegate_operator.model import GroupKey
+
+_TRIES = 3
+# Put right so often within so long, somebody is at it; then it is left alone for as long.
+_REPAIRS, _CONTEST_S = 3, 60.0
+
+Seen = Mapping[ObjectName, Document | None]
+
+
+class NameTaken(KubeError):
+    """An object of the name that we need is somebody else's."""
+
+    reason = "NameTaken"
+
+
+class Objects(Protocol):
+    """What is asked of kube.Kube here."""
+
+    async def find(self, kind: Kind, namespace: str, name: str) -> Document | None: ...
+
+    async def metadata_of(self, kind: Kind, namespace: str, name: str) -> Document | None: ...
+
+    async def apply(self, document: Document) -> Document: ...
+
+    async def patch(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        changes: Mapping[str, object],
+        *,
+        resource_version: str | None = None,
+    ) -> Document: ...
+
+    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was done, for people."""
+
+    written: tuple[ObjectName, ...] = ()
+    removed: tuple[ObjectName, ...] = ()
+    # Of those written: what somebody had changed or deleted.
+    repaired: tuple[ObjectName, ...] = ()
+    # What somebody changes back again and again, and who, in words.
+    contested: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An object as we left it."""
+
+    # Of its manifest, and of what the object then said where the manifest says something.
+    print: str
+    said: str
+    version: str
+    look_at: float
+    repairs: tuple[float, ...] = ()
+    contested: str = ""
+
+
+class Applier:
+    """See the module. `recheck_s` is how long what no watch tells of is believed."""
+
+    def __init__(
+        self,
+        kube: Objects,
+        now: Callable[[], float],
+        dice: Callable[[], float],
+        *,
+        recheck_s: float = 60.0,
+    ) -> None:
+        self._kube = kube
+        self._now = now
+        self._dice = dice
+        self._recheck_s = recheck_s
+        self._known: dict[ObjectName, _Known] = {}
+        self._orders: dict[GroupKey, tuple[object, int, tuple[Order, ...]]] = {}
+        self._swept: dict[GroupKey, frozenset[ObjectName]] = {}
+
+    async def apply(
+        self,
+        key: GroupKey,
+        uid: str,
+        manifests: Sequence[Document],
+        *,
+        replicas: int,
+        seen: Seen,
+    ) -> Outcome:
+        """Whatever is needed so that the manifests stand. Raises KubeError.
+
+        `replicas` are those that a new Deployment is made with. `seen` has what a watch tells of:
+        an object, or None where it says that there is none. Give the same sequence again while
+        nothing has changed: then it is not even looked through.
+        """
+        done = Outcome()
+        orders = self._orders_of(key, uid, manifests, replicas)
+        for order in orders:
+            done = await self._settle(order, seen, done)
+        wanted = frozenset(order.name for order in orders)
+        if self._swept.get(key) != wanted:
+            removed = [name for name in names_of(key) if name not in wanted]
+            gone = [name for name in removed if await self._remove(name, uid)]
+            self._swept[key] = wanted
+            done = replace(done, removed=tuple(gone))
+        return done
+
+    async def write_replicas(self, key: GroupKey, replicas: int, resource_version: str) -> str:
+        """Of the Deployment as it was seen; its new resourceVersion. Raises Conflict, NotThere."""
+        found = await self._kube.patch(
+            DEPLOYMENT,
+            key.namespace,
+            key.name,
+            {"spec": {"replicas": replicas}},
+            resource_version=resource_version,
+        )
+        return str(found["metadata"]["resourceVersion"])
+
+    def forget(self, key: GroupKey) -> None:
+        """The group is gone, or all of it is to be looked at again."""
+        self._orders.pop(key, None)
+        self._swept.pop(key, None)
+        for name in names_of(key):
+            self._known.pop(name, None)
+
+    def _orders_of(
+        self, key: GroupKey, uid: str, manifests: Sequence[Document], replicas: int
+    ) -> tuple[Order, ...]:
+        known = self._orders.get(key)
+        if known is not None and known[0] is manifests and known[1] == replicas:
+            return known[2]
+        orders = tuple(order_of(key, uid, manifest, replicas) for manifest in manifests)
+        self._orders[key] = (manifests, replicas, orders)
+        return orders
+
+    async def _settle(self, order: Order, seen: Seen, done: Outcome) -> Outcome:
+        known = self._known.get(order.name)
+        if known is not None and known.print != order.print:
+            known = None
+        if known is not None and self._stands(known, order, seen):
+            return _told_of_contest(done, known)
+        for _ in range(_TRIES):
+            live = await self._kube.find(order.name.kind, order.name.namespace, order.name.name)
+            try:
+                return await self._put_right(order, live, known, done)
+            except Conflict as problem:
+                changed = problem
+        raise changed
+
+    def _stands(self, known: _Known, order: Order, seen: Seen) -> bool:
+        """Whether no request is needed."""
+        if known.contested or order.name not in seen:
+            return self._now() < known.look_at
+        live = seen[order.name]
+        if live is None:
+            return False
+        version = live["metadata"]["resourceVersion"]
+        if version == known.version:
+            return True
+        if fingerprint(said_of(live, order.compared)) != known.said:
+            return False
+        self._known[order.name] = replace(known, version=version)
+        return True
+
+    async def _put_right(
+        self, order: Order, live: Document | None, known: _Known | None, done: Outcome
+    ) -> Outcome:
+        """With what was just seen. Raises Conflict where that has changed since."""
+        if live is not None:
+            whose = taken_by(live, order.key, order.uid)
+            if whose:
+                raise NameTaken(
+                    f"{order.name} belongs to {whose}. The group needs an object of that name: "
+                    "delete it, or give the group another name."
+                )
+            # The API writes some values in another way than they were sent, such as 1024Mi as 1Gi.
+            is_same = is_as_applied(live, order.compared) if known is None else (
+                fingerprint(said_of(live, order.compared)) == known.said
+            )  # fmt: skip
+            if is_same:
+                self._remember(order, live, known, is_repair=False)
+                return done
+        found = await self._write(order, live)
+        self._remember(order, found, known, is_repair=known is not None, before=live)
+        repaired = (*done.repaired, order.name) if known is not None else done.repaired
+        return replace(done, written=(*done.written, order.name), repaired=repaired)
+
+    async def _write(self, order: Order, live: Document | None) -> Document:
+        if order.name.kind != DEPLOYMENT:
+            return await self._kube.apply(over(order.wanted, live) if live else order.wanted)
+        if live is None:
+            live = await self._kube.apply(unborn(order.wanted))
+        replicas = order.replicas if is_unborn(live) else live["spec"]["replicas"]
+        spec = {**order.wanted["spec"], "replicas": replicas}
+        return await self._kube.apply(over({**order.wanted, "spec": spec}, live))
+
+    def _remember(
+        self,
+        order: Order,
+        found: Document,
+        known: _Known | None,
+        *,
+        is_repair: bool,
+        before: Document | None = None,
+    ) -> None:
+        now = self._now()
+        repairs = tuple(at for at in (known.repairs if known else ()) if now - at < _CONTEST_S)
+        look_at = now + self._recheck_s * (0.75 + 0.5 * self._dice())
+        contested = ""
+        if is_repair:
+            repairs = (*repairs, now)
+            if len(repairs) >= _REPAIRS:
+                who = other_writers(before or found, FIELD_MANAGER)
+                contested = (
+                    f"{order.name} is changed back again and again by {who}: it was put right "
+                    f"{len(repairs)} times in a minute. Let one of the two write it."
+                )
+                look_at = now + _CONTEST_S
+        self._known[order.name] = _Known(
+            order.print,
+            fingerprint(said_of(found, order.compared)),
+            found["metadata"]["resourceVersion"],
+            look_at,
+            repairs,
+            contested,
+        )
+
+    async def _remove(self, name: ObjectName, uid: str) -> bool:
+        """Removes what the group has made and no longer wants; whether there was anything."""
+        self._known.pop(name, None)
+        found = await self._kube.metadata_of(name.kind, name.namespace, name.name)
+        if found is None or not is_owned(found, uid):
+            return False
+        there = found["metadata"]["uid"]
+        return await self._kube.delete(name.kind, name.namespace, name.name, uid=there)
+
+
+def _told_of_contest(done: Outcome, known: _Known) -> Outcome:
+    if not known.contested:
+        return done
+    return replace(done, contested=(*done.contested, known.contested))

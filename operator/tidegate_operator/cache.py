@@ -1,0 +1,153 @@
+"""What the watches have told, by group: its ConsumerGroup, its Deployment, its pods. Pure.
+
+Rules: nothing here asks anybody. What is told replaces what was known of the same object. Of pods
+only the facts that decide something are kept; of other objects not who wrote which field. Versions
+are kept as they came, to be compared with what the API lists: see watching.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tidegate.model import MemberName
+from tidegate_operator.facts import (
+    group_of,
+    group_signs,
+    key_of,
+    pod_facts,
+    trimmed,
+    workload_signs,
+)
+from tidegate_operator.kinds import CONSUMER_GROUP, DEPLOYMENT, POD, Document, Kind
+from tidegate_operator.model import GroupKey, PodFacts
+
+WATCHED = (CONSUMER_GROUP, DEPLOYMENT, POD)
+
+
+class Place(NamedTuple):
+    """Where an object is."""
+
+    namespace: str
+    name: str
+
+
+class Version(NamedTuple):
+    """Which object stands there, and at which of its versions."""
+
+    uid: str
+    resource_version: str
+
+
+@dataclass(slots=True)
+class Known:
+    """All that is known of one group."""
+
+    document: Document | None = None
+    deployment: Document | None = None
+    pods: dict[MemberName, PodFacts] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.document is None and self.deployment is None and not self.pods
+
+
+class Cache:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self._groups: dict[GroupKey, Known] = {}
+        self._versions: dict[Kind, dict[Place, Version]] = {kind: {} for kind in WATCHED}
+        # Which group an object was of when it was last told of: its labels may change.
+        self._owners: dict[tuple[Kind, Place], GroupKey] = {}
+
+    def hear(self, kind: Kind, document: Mapping[str, Any], *, is_gone: bool) -> set[GroupKey]:
+        """Something was told of an object; the groups that are worth a look because of it."""
+        metadata = document["metadata"]
+        place = Place(metadata["namespace"], metadata["name"])
+        version = Version(metadata.get("uid", ""), metadata.get("resourceVersion", ""))
+        before = self._owners.get((kind, place))
+        if is_gone:
+            return self._forget(kind, place, version)
+        key = key_of(document) if kind == CONSUMER_GROUP else group_of(document)
+        touched = {each for each in (before, key) if each is not None}
+        if key is None:  # it has lost its label: it is no longer of any group
+            self._versions[kind].pop(place, None)
+            self._let_go(kind, place)
+            return touched
+        if before != key:
+            self._let_go(kind, place)
+        self._versions[kind][place] = version
+        self._owners[kind, place] = key
+        return touched if self._keep(kind, key, document) else touched - {key}
+
+    def _keep(self, kind: Kind, key: GroupKey, document: Mapping[str, Any]) -> bool:
+        """Whether it says something that matters and was not known."""
+        known = self._groups.setdefault(key, Known())
+        if kind == CONSUMER_GROUP:
+            old, known.document = known.document, trimmed(document)
+            return old is None or group_signs(old) != group_signs(document)
+        if kind == POD:
+            facts = pod_facts(document)
+            before = known.pods.get(facts.name)
+            known.pods[facts.name] = facts
+            return before != facts
+        if document["metadata"]["name"] != key.name:
+            return False
+        old, known.deployment = known.deployment, trimmed(document)
+        return old is None or workload_signs(old) != workload_signs(document)
+
+    def _forget(self, kind: Kind, place: Place, version: Version) -> set[GroupKey]:
+        known = self._versions[kind].get(place)
+        if known is not None and known.uid != version.uid and version.uid:
+            return set()  # another object of this name stands there by now
+        self._versions[kind].pop(place, None)
+        owner = self._owners.get((kind, place))
+        self._let_go(kind, place)
+        return {owner} if owner is not None else set()
+
+    def _let_go(self, kind: Kind, place: Place) -> None:
+        """An object is no longer of the group that it was of."""
+        key = self._owners.pop((kind, place), None)
+        known = self._groups.get(key) if key is not None else None
+        if key is None or known is None:
+            return
+        if kind == CONSUMER_GROUP:
+            known.document = None
+        elif kind == POD:
+            known.pods.pop(place.name, None)
+        elif place.name == key.name:
+            known.deployment = None
+        if known.is_empty:
+            del self._groups[key]
+
+    def known(self, key: GroupKey) -> Known:
+        return self._groups.get(key) or Known()
+
+    def groups(self) -> frozenset[GroupKey]:
+        """The groups that have a ConsumerGroup."""
+        return frozenset(key for key, known in self._groups.items() if known.document is not None)
+
+    def documents(self) -> Iterator[tuple[GroupKey, Document]]:
+        for key, known in self._groups.items():
+            if known.document is not None:
+                yield key, known.document
+
+    def versions(self, kind: Kind) -> Mapping[Place, Version]:
+        return self._versions[kind]
+
+
+def differing(
+    known: Mapping[Place, Version], listed: Mapping[Place, Version]
+) -> dict[Place, Version | None]:
+    """Where what was known is not what was listed then, with what was known there, if anything."""
+    places = known.keys() | listed.keys()
+    return {place: known.get(place) for place in places if known.get(place) != listed.get(place)}
+
+
+def missed(
+    differing_then: Mapping[Place, Version | None], known_now: Mapping[Place, Version]
+) -> set[Place]:
+    """Of what differed a while ago: where the watch has told nothing since."""
+    return {place for place, then in differing_then.items() if known_now.get(place) == then}

@@ -1,0 +1,140 @@
+"""The command line of the operator: `tidegate-operator run`.
+
+Rules: everything about the process is an argument; nothing else reads the environment but for the
+pod's own name and the cluster to connect to. What is wrong is one line, and the exit code says
+whose it is: 1 the operator could not go on, 2 the command line, 78 a setting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import socket
+import sys
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from tidegate import __version__
+from tidegate.commands.codes import Code
+from tidegate.ops import logs
+from tidegate.ops.serving import Address
+from tidegate.settings import SettingsError
+from tidegate_operator.kube import connected
+from tidegate_operator.kube_errors import KubeError
+from tidegate_operator.running import EndedError, Operator, on_signals
+from tidegate_operator.secrets import KnownSecrets
+from tidegate_operator.settings import OperatorSettings
+
+POD = "POD_NAME"
+_OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+_log = logging.getLogger("tidegate.operator")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = argparse.ArgumentParser(
+        prog="tidegate-operator",
+        description="Looks after the ConsumerGroups of a Kubernetes cluster.",
+    )
+    top.add_argument("--version", action="version", version=__version__)
+    commands = top.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="look after them until SIGTERM or Ctrl-C")
+    add = run.add_argument
+    where = run.add_mutually_exclusive_group(required=True)
+    where.add_argument(
+        "--namespace",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a namespace whose groups are looked after; can be given more than once",
+    )
+    where.add_argument(
+        "--all-namespaces", action="store_true", help="look after the groups of every namespace"
+    )
+    add("--image", required=True, help="the image of the groups that name none")
+    add(
+        "--image-pull-policy",
+        default="IfNotPresent",
+        choices=("Always", "IfNotPresent", "Never"),
+        help="of their pods (default: %(default)s)",
+    )
+    add(
+        "--leader-namespace",
+        metavar="NAME",
+        help="where the Lease is that says which operator acts (default: this pod's namespace)",
+    )
+    add(
+        "--leader-name",
+        default="tidegate-operator",
+        metavar="NAME",
+        help="the name of that Lease (default: %(default)s)",
+    )
+    add("--listen", metavar="[HOST:]PORT", help="serve /metrics, /healthz and /readyz there")
+    add("--log-level", default="INFO", choices=logs.LEVELS, help="(default: %(default)s)")
+    add("--log-format", default="auto", choices=("auto", "json", "text"), help="of the log")
+    return top
+
+
+def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str]) -> OperatorSettings:
+    """Raises SettingsError."""
+    name = environment.get(POD) or socket.gethostname()
+    return OperatorSettings(
+        # A process that is started anew under the same name is another one.
+        identity=f"{name}_{uuid.uuid4().hex[:8]}",
+        leader_namespace=arguments.leader_namespace or _own_namespace(),
+        leader_name=arguments.leader_name,
+        namespaces=tuple(dict.fromkeys(arguments.namespace)),
+        image=arguments.image,
+        image_pull_policy=arguments.image_pull_policy,
+    ).checked()
+
+
+def _own_namespace() -> str:
+    try:
+        return _OWN_NAMESPACE.read_text(encoding="utf-8").strip()
+    except OSError:
+        raise SettingsError(
+            "--leader-namespace: name one; outside of a pod there is no namespace of its own"
+        ) from None
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Carries out what the arguments say."""
+    arguments = parser().parse_args(given)
+    sys.exit(_run(arguments, os.environ))
+
+
+def _run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
+    hidden = KnownSecrets()
+    try:
+        settings = settings_of(arguments, environment)
+        listen = Address.parse(arguments.listen) if arguments.listen else None
+        as_json = None if arguments.log_format == "auto" else arguments.log_format == "json"
+        logs.set_up(hidden, level=arguments.log_level, as_json=as_json)
+        asyncio.run(_operate(settings, listen, hidden))
+    except SettingsError as problem:
+        print(f"tidegate-operator: {problem}", file=sys.stderr)
+        return Code.CONFIGURATION
+    except (KubeError, EndedError) as problem:
+        print(f"tidegate-operator: {hidden.hide(str(problem))}", file=sys.stderr)
+        return Code.FAILED
+    except KeyboardInterrupt:
+        return Code.CUT
+    return Code.DONE
+
+
+async def _operate(
+    settings: OperatorSettings, listen: Address | None, hidden: KnownSecrets
+) -> None:
+    stop = asyncio.Event()
+    on_signals(stop)
+    async with AsyncExitStack() as stack:
+        kube = await stack.enter_async_context(connected())
+        control = await stack.enter_async_context(connected())
+        _log.info("operator %s of version %s", settings.identity, __version__)
+        await Operator(settings, kube, control, hidden).run(listen, stop)

@@ -1,0 +1,283 @@
+"""The conditions of a group beside Ready: whether it is so, why, and what can be done. Pure.
+
+Rules:
+- What the listing cannot say because there is none, or an old one, is Unknown.
+- A condition says what is so now. That it was so is in the Events.
+"""
+
+from __future__ import annotations
+
+from tidegate.balance import Move, plan, snapshot_of
+from tidegate.ledger.findings import natural
+from tidegate.model import Listing, PartitionId
+from tidegate.settings import MemberSettings
+from tidegate_operator.condition import Condition
+from tidegate_operator.lag import PartitionLag
+from tidegate_operator.model import LedgerTrouble
+from tidegate_operator.readiness import NOT_READ, READY, UNOWNED, ready, unowned_for_long
+from tidegate_operator.view import GroupView
+from tidegate_operator.wording import (
+    capital,
+    counted,
+    cut,
+    names_text,
+    partitions_text,
+    sentence,
+    stopped,
+)
+
+BALANCED, SCALING, BOUND = "Balanced", "Scaling", "PartitionBound"
+STUCK, LOSS, BEHIND, PAUSED = "Stuck", "RetentionLoss", "StateBehind", "Paused"
+
+# What the ledger says, and nothing else does.
+_OF_LEDGER = frozenset((BALANCED, BOUND, STUCK, LOSS, BEHIND))
+
+# What members believe by themselves, unless they are told otherwise.
+_MEMBERS = MemberSettings(name="operator")
+_TOLD = 3
+
+
+def conditions(view: GroupView, before: dict[str, Condition]) -> tuple[Condition, ...]:
+    """All of them, in the order in which people look.
+
+    An operator that has just begun, and has not read the ledger, lets stand what was said last.
+    """
+    found = _all(view, before)
+    if view.observation.ledger is not None or any(
+        failure.reason in tuple(LedgerTrouble) for failure in view.observation.failures
+    ):
+        return found
+    return tuple(
+        before.get(each.type, each) if each.type in _OF_LEDGER or each.reason == NOT_READ else each
+        for each in found
+    )
+
+
+def _all(view: GroupView, before: dict[str, Condition]) -> tuple[Condition, ...]:
+    return (
+        ready(view, before.get(READY)),
+        _balanced(view, before.get(BALANCED)),
+        _scaling(view),
+        _bound(view),
+        _stuck(view),
+        _loss(view),
+        _state_behind(view),
+        _paused(view),
+    )
+
+
+# --- who owns what
+
+
+def _balanced(view: GroupView, before: Condition | None) -> Condition:
+    listing = view.listing
+    if listing is None:
+        return _not_read(BALANCED)
+    if view.wish.is_paused:
+        return Condition.so(BALANCED, "Paused", "Nobody is to own anything.")
+    if not any(presence.is_alive for presence in listing.members.values()):
+        if not view.wanted:
+            return Condition.so(BALANCED, "ScaledToZero", "Nobody is to own anything.")
+        return Condition.not_so(BALANCED, "NoMembers", "No member is alive: nothing is read.")
+    unowned = unowned_for_long(view, before)
+    if unowned:
+        what = partitions_text(unowned)
+        return Condition.not_so(
+            BALANCED, UNOWNED, f"Nobody owns {what}. Ready says what to look at."
+        )
+    foreign = [p for p, row in listing.ownerships.items() if row.is_foreign and p in view.owners]
+    if foreign:
+        return Condition.not_so(
+            BALANCED,
+            "OtherProcessors",
+            f"Another kind of processor owns {partitions_text(foreign)}. Stop it, or set "
+            "spec.ledger.takesFromForeign: true.",
+        )
+    return _as_planned(view, listing)
+
+
+def _as_planned(view: GroupView, listing: Listing) -> Condition:
+    """What is left to do by the plan that all members make."""
+    planned = plan(
+        snapshot_of(
+            listing,
+            view.partitions,
+            roster_stale_s=_MEMBERS.roster_stale_s,
+            foreign_alive_s=_MEMBERS.foreign_alive_s,
+        )
+    )
+    if planned.moves:
+        moves = counted(len(planned.moves), "move")
+        return Condition.not_so(BALANCED, "Moving", f"{moves} left: {_told(planned.moves)}")
+    if planned.awaited:
+        names = names_text(sorted(set(planned.awaited.values())))
+        what = partitions_text(planned.awaited)
+        return Condition.not_so(BALANCED, "Waiting", f"{capital(what)} wait for {names}.")
+    if view.unowned:
+        what = partitions_text(view.unowned)
+        return Condition.not_so(BALANCED, "Moving", f"{capital(what)} will have an owner.")
+    return Condition.so(BALANCED, "Balanced", "Everybody owns what is due, and nothing moves.")
+
+
+def _told(moves: tuple[Move, ...]) -> str:
+    told = [
+        f"partition {move.partition} {f'from {move.source} ' if move.source else ''}to "
+        f"{move.target}: {move.reason}"
+        for move in moves[:_TOLD]
+    ]
+    more = f"; and {len(moves) - _TOLD} more" if len(moves) > _TOLD else ""
+    return stopped("; ".join(told) + more)
+
+
+# --- how many pods
+
+
+def _scaling(view: GroupView) -> Condition:
+    workload, doing = view.observation.workload, sentence(view.steps.doing)
+    if workload is None:
+        return Condition.unknown(SCALING, "NoWorkload", doing or "There is no Deployment yet.")
+    there = sum(bool(pod.revision) for pod in view.pods)
+    old = [p for p in view.pods if p.revision and p.revision != workload.revision]
+    if workload.revision and old:
+        text = doing or f"{counted(len(old), 'pod')} of an older revision will be replaced."
+        return Condition.so(SCALING, "RollingOut", text)
+    if view.wanted > min(workload.replicas, there):
+        text = doing or f"From {counted(there, 'pod')} to {view.wanted}."
+        return Condition.so(SCALING, "ScalingOut", text)
+    if view.wanted < max(workload.replicas, there):
+        text = doing or f"From {counted(there, 'pod')} to {view.wanted}."
+        return Condition.so(SCALING, "ScalingIn", text)
+    text = doing or f"As many stand as are wanted: {counted(view.wanted, 'pod')}."
+    return Condition.not_so(SCALING, "AsWanted", text)
+
+
+def _bound(view: GroupView) -> Condition:
+    partitions = len(view.partitions)
+    if not partitions:
+        return Condition.unknown(
+            BOUND, "PartitionsUnknown", "It is not known yet how many partitions the source has."
+        )
+    idle = view.wanted - partitions
+    if idle > 0:
+        return Condition.so(
+            BOUND,
+            "MorePodsThanPartitions",
+            f"{counted(view.wanted, 'pod')} are wanted, and the source has "
+            f"{counted(partitions, 'partition')}: {counted(idle, 'pod')} will own nothing. Want "
+            "fewer pods, or give the hub more partitions.",
+        )
+    return Condition.not_so(BOUND, "EnoughPartitions", "There is something to own for every pod.")
+
+
+# --- what is wrong with the reading
+
+
+def _stuck(view: GroupView) -> Condition:
+    listing = view.listing
+    if listing is None:
+        return _not_read(STUCK)
+    alive = [presence for presence in listing.members.values() if presence.is_alive]
+    failing = {p: member.name for member in alive for p in member.stuck - member.declines}
+    # What another has taken over is handled there.
+    hanging = {
+        p: member.name
+        for member in alive
+        for p in member.declines
+        if view.owners.get(p, member.name) == member.name
+    }
+    logs = f"kubectl logs -n {view.key.namespace}"
+    if failing:
+        members = sorted(set(failing.values()))
+        return Condition.so(
+            STUCK,
+            "HandlerFails",
+            f"The handler fails again and again at {partitions_text(failing)}: see "
+            f"{logs} {names_text(members)}. Mend the handler, or set spec.delivery.onFailure: "
+            "deadLetter to put such events aside.",
+        )
+    if hanging:
+        members = sorted(set(hanging.values()))
+        return Condition.so(
+            STUCK,
+            "HandlerHangs",
+            f"A handler does not come back: {names_text(members)} cannot handle "
+            f"{partitions_text(hanging)} for now. Others take it where they can; see {logs} "
+            f"{names_text(members)}.",
+        )
+    return Condition.not_so(STUCK, "NotStuck", "No handler fails again and again, and none hangs.")
+
+
+def _loss(view: GroupView) -> Condition:
+    lost = [(p, each) for p, each in view.lag.partitions.items() if each.is_lossy]
+    if lost:
+        told = [f"partition {p}: {_lost(each)}" for p, each in lost[:_TOLD]]
+        more = f"; and {len(lost) - _TOLD} more" if len(lost) > _TOLD else ""
+        return Condition.so(
+            LOSS,
+            "EventsLost",
+            f"Retention has passed what was not handled: {'; '.join(told)}{more}. Reading goes on "
+            "at the oldest event that is left. Want more pods, or keep events longer.",
+        )
+    if view.partitions and not view.lag.total.known:
+        return Condition.unknown(LOSS, "LagUnknown", "It is not known how far the group is behind.")
+    return Condition.not_so(LOSS, "NothingLost", "The source has all that is not handled yet.")
+
+
+def _lost(known: PartitionLag) -> str:
+    """Which events are gone, as far as that is still known."""
+    begins_at, handled = known.begins_at or 0, known.handled
+    if handled is not None and handled + 1 < begins_at:
+        return f"events {handled + 1} to {begins_at - 1}"
+    return f"events before {begins_at}"
+
+
+def _state_behind(view: GroupView) -> Condition:
+    listing = view.listing
+    if listing is None:
+        return _not_read(BEHIND)
+    behind = _behind(listing)
+    if behind:
+        return Condition.so(
+            BEHIND,
+            "StateBehind",
+            f"Somebody else has moved the position of {partitions_text(behind)} and left the "
+            "state: nobody reads on there. Rewind to the state's position to keep totals exact, "
+            "or clear the state by a rewind to the position: kubectl consumergroup rewind.",
+        )
+    flawed = [flaw for flaw in listing.flaws if flaw.partition is not None]
+    if flawed:
+        what = partitions_text({flaw.partition for flaw in flawed if flaw.partition is not None})
+        return Condition.so(
+            BEHIND,
+            "LedgerUnreadable",
+            f"{capital(what)} cannot be read from the ledger, and nobody reads on there: "
+            f"{cut(flawed[0].problem, 400)}",
+        )
+    return Condition.not_so(BEHIND, "StatesMatch", "No state is known to be behind its position.")
+
+
+def _behind(listing: Listing) -> list[PartitionId]:
+    """Whose checkpoint stands at another position than its state."""
+    found = [p for p, checkpoint in listing.checkpoints.items() if checkpoint.is_state_behind]
+    return sorted(found, key=natural)
+
+
+def _paused(view: GroupView) -> Condition:
+    if view.wish.is_paused:
+        kept = counted(view.wish.paused_replicas, "pod")
+        return Condition.so(
+            PAUSED, "AsAsked", f"Nothing is read; {kept} kept. Set spec.paused: false to go on."
+        )
+    some = view.paused & set(view.partitions)
+    if some:
+        return Condition.not_so(
+            PAUSED,
+            "PartitionsPaused",
+            f"Nobody reads {partitions_text(some)}, as spec.pausedPartitions says; the others go "
+            "on.",
+        )
+    return Condition.not_so(PAUSED, "NotPaused", "Everything is to be read.")
+
+
+def _not_read(type: str) -> Condition:
+    return Condition.unknown(type, NOT_READ, "The group's ledger was not read yet, or not lately.")

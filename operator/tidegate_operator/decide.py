@@ -1,0 +1,180 @@
+"""What is to be done for a group: `steps(observation, memory) -> (Steps, Memory)`. Pure.
+
+Rules:
+- Rule 10. Without a listing that is fresh nothing is changed. The roster is written with the ETag
+  that was seen, and once at the beginning of each leadership, so that what an earlier leader still
+  has under way is refused. The Deployment shrinks only after members have been told.
+- Everything that matters is in what is observed. The memory holds times, and what need not be
+  asked for twice; a leader that begins with none comes to the same end.
+- When nothing goes on nothing is written.
+- A group that is being deleted is let go: Kubernetes ends its pods, and they hand over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from tidegate.balance.listed import alive_members
+from tidegate.model import Listing, MemberName, PartitionId, Roster
+from tidegate_operator import breaks, roster, scale_in
+from tidegate_operator.breaks import Death
+from tidegate_operator.model import BreakLease, LedgerView, Observation, Steps
+from tidegate_operator.rollout import Roles, missed_since, roles_of
+
+# A listing that was asked for longer ago decides nothing.
+LISTING_OLD_S = 15.0
+# How soon to look again: while something is to follow, while somebody is waited for, and at all.
+_SOON_S, _WAITING_S, _SETTLED_S = 0.5, 1.0, 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What one leader remembers of a group from one decision to the next."""
+
+    # The ETag of the first roster that it saw: as long as that one stands it has not touched it.
+    first_etag: str | None = None
+    # When the listing was asked for on which it last wrote the roster.
+    wrote_on: float | None = None
+    missed: Mapping[MemberName, float] = field(default_factory=lambda: MappingProxyType({}))
+    told: Mapping[MemberName, float] = field(default_factory=lambda: MappingProxyType({}))
+    deaths: Mapping[MemberName, Death] = field(default_factory=lambda: MappingProxyType({}))
+    # Tenures whose break was asked for, and when the listing was that showed them.
+    broken: Mapping[tuple[PartitionId, str], float] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+
+
+def steps(observation: Observation, memory: Memory) -> tuple[Steps, Memory]:
+    """What is to be done now, and what to remember until the next time."""
+    if observation.is_deleting:
+        return Steps(), memory
+    lease_s, now = observation.wish.lease_s, observation.now
+    found = breaks.deaths(observation.pods, memory.deaths, lease_s, now)
+    memory = replace(memory, deaths=found)
+    view = observation.ledger
+    if view is None or now - view.asked_at > LISTING_OLD_S:
+        return _without_ledger(observation), memory
+    return _Round(observation, view, memory).decide()
+
+
+def wanted(observation: Observation) -> int:
+    """How many pods there shall be."""
+    wish, workload = observation.wish, observation.workload
+    if wish.is_paused:
+        return wish.paused_replicas
+    if wish.replicas is not None:
+        return wish.replicas
+    stands = workload.replicas if workload is not None else 0
+    return min(max(stands, wish.min_replicas), wish.max_replicas)
+
+
+def _without_ledger(observation: Observation) -> Steps:
+    """There is a group to begin with, but nothing is changed."""
+    count = wanted(observation)
+    return Steps(
+        wanted=count,
+        replicas=count if observation.workload is None else None,
+        doing="the ledger cannot be listed: until it can, replicas, roster and leases stay as they "
+        "are",
+    )
+
+
+class _Round:
+    """One decision, on a listing that is fresh."""
+
+    def __init__(self, observation: Observation, view: LedgerView, memory: Memory) -> None:
+        self._observation = observation
+        self._asked_at = view.asked_at
+        self._listing: Listing = view.listing
+        self._alive = alive_members(view.listing)
+        self._seen = roster.standing(view.listing)
+        self._wanted = wanted(observation)
+        first_etag = self._seen.etag if memory.first_etag is None else memory.first_etag
+        missed = missed_since(memory.missed, observation.pods, self._alive, observation.now)
+        self._memory = replace(memory, first_etag=first_etag, missed=missed)
+
+    def decide(self) -> tuple[Steps, Memory]:
+        observation, listing = self._observation, self._listing
+        deaths = self._memory.deaths
+        dead = breaks.dead_members(listing, deaths) & self._alive
+        roles = roles_of(
+            observation, listing, self._seen, self._wanted, self._memory.missed, self._alive, dead
+        )
+        wish = roster.intended(listing, observation.wish, roles.expected, roles.leaving)
+        is_touched = self._seen.etag != self._memory.first_etag
+        is_said = is_touched and roster.is_said(self._seen, wish, self._alive)
+        is_under_way = roster.is_under_way(wish, self._alive)
+        written = self._written(wish, is_said=is_said, is_under_way=is_under_way)
+        broken = self._breaks(breaks.breaks(listing, deaths))
+        replicas, doing = self._replicas(roles, is_touched=is_touched)
+        told = self._memory.told
+        is_soon = not is_said or bool(broken) or set(roles.victims) > told.keys()
+        return (
+            Steps(
+                wanted=self._wanted,
+                replicas=replicas,
+                roster=written,
+                breaks=broken,
+                deletion_costs=scale_in.deletion_costs(observation.pods, roles.victims),
+                leaving=roles.leaving,
+                again_s=_SOON_S if is_soon else _WAITING_S if is_under_way else _SETTLED_S,
+                doing=self._doing(roles, doing),
+            ),
+            self._memory,
+        )
+
+    def _written(self, wish: Roster, *, is_said: bool, is_under_way: bool) -> Roster | None:
+        """The roster to write, if there is one; once for each listing."""
+        is_due = is_under_way and roster.is_growing_stale(self._listing)
+        if (is_said and not is_due) or self._memory.wrote_on == self._asked_at:
+            return None
+        if roster.is_unreadable(self._listing):
+            return None
+        self._memory = replace(self._memory, wrote_on=self._asked_at)
+        return wish
+
+    def _breaks(self, found: tuple[BreakLease, ...]) -> tuple[BreakLease, ...]:
+        """Those that were not asked for on this listing already."""
+        before, asked_at = self._memory.broken, self._asked_at
+        keys = [(step.partition, step.etag) for step in found]
+        new = tuple(
+            step for step, key in zip(found, keys, strict=True) if before.get(key) != asked_at
+        )
+        self._memory = replace(self._memory, broken=dict.fromkeys(keys, asked_at))
+        return new
+
+    def _replicas(self, roles: Roles, *, is_touched: bool) -> tuple[int | None, str]:
+        """The replicas to write, and what there is to say of those who are too many."""
+        observation, now = self._observation, self._observation.now
+        leaving = self._seen.leaving if is_touched else frozenset()
+        told = {name: self._memory.told.get(name, now) for name in roles.victims if name in leaving}
+        self._memory = replace(self._memory, told=told)
+        workload = observation.workload
+        if workload is None:
+            return self._wanted, ""
+        if self._wanted > workload.replicas:
+            return self._wanted, f"growing from {workload.replicas} to {self._wanted} pods"
+        if self._wanted == workload.replicas:
+            return None, ""
+        may = scale_in.verdict(
+            observation, self._listing, roles, self._alive, told, wanted=self._wanted
+        )
+        doing = f"shrinking from {workload.replicas} to {self._wanted} pods"
+        return (
+            self._wanted if may.may_shrink else None,
+            f"{doing}: {may.doing}" if may.doing else doing,
+        )
+
+    def _doing(self, roles: Roles, size: str) -> str:
+        """What goes on, in words."""
+        said = [size] if size else []
+        if roster.is_unreadable(self._listing):
+            said.append("the roster cannot be read: delete its blob, and it is written anew")
+        if roles.is_rolling and roles.live:
+            said.append(f"rolling out: {roles.current} of {roles.live} pods are new")
+        absent = [name for name in roles.expected if name not in self._alive]
+        if absent:
+            said.append(f"waiting for {', '.join(absent)} to join")
+        return "; ".join(said)

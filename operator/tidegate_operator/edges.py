@@ -1,0 +1,111 @@
+"""All that a round of a group touches, and what is remembered of a group between two rounds.
+
+Rules: `may_act` is asked before every write. What is remembered is of one time of leading; whoever
+leads anew begins with nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidegate.commands.wiring import Setup
+from tidegate.settings import SettingsError
+from tidegate_operator.apply import Applier
+from tidegate_operator.behind import Wholes
+from tidegate_operator.cache import Cache
+from tidegate_operator.decide import Memory
+from tidegate_operator.hubs import Hubs
+from tidegate_operator.kinds import Document
+from tidegate_operator.kube import Kube
+from tidegate_operator.kube_events import Herald
+from tidegate_operator.lag import GroupLag
+from tidegate_operator.ledgers import Ledgers
+from tidegate_operator.model import Failure, Observation, Steps
+from tidegate_operator.secrets import SecretReader, Sight
+from tidegate_operator.settings import OperatorSettings
+from tidegate_operator.spec import OperatorSpec
+
+
+class NotLeadingError(Exception):
+    """Another operator acts now, or may soon: nothing more is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """See the module."""
+
+    settings: OperatorSettings
+    kube: Kube
+    cache: Cache
+    secrets: SecretReader
+    ledgers: Ledgers
+    hubs: Hubs
+    applier: Applier
+    herald: Herald
+    is_leading: Callable[[], bool]
+    # Seconds since 1970: the clock of Observation.
+    now: Callable[[], float]
+
+    def may_act(self) -> None:
+        """Raises NotLeadingError."""
+        if not self.is_leading():
+            raise NotLeadingError("this operator no longer leads")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A group as it was seen in one round."""
+
+    observation: Observation
+    document: Document
+    deployment: Document | None
+    # None where the ConsumerGroup could never be read.
+    spec: OperatorSpec | None
+    sight: Sight | None
+    # Whether what the ConsumerGroup says now is understood, down to its settings.
+    can_be_rendered: bool
+
+    @property
+    def uid(self) -> str:
+        return str(self.document["metadata"]["uid"])
+
+
+@dataclass(slots=True)
+class Notes:
+    """What is remembered of one group."""
+
+    decided: Memory = field(default_factory=Memory)
+    lag: GroupLag | None = None
+    wholes: Wholes = field(default_factory=Wholes)
+    steps: Steps | None = None
+    # The uid and generation that were read, and what they say.
+    read: tuple[str, int] = ("", -1)
+    spec: OperatorSpec | None = None
+    spec_problem: SettingsError | None = None
+    # The Secrets that it names, and which keys of them.
+    secrets: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    # How the group is opened, and what that was made of.
+    setup: Setup | None = field(default=None, repr=False)
+    opened_with: object = None
+    # The Deployment and the number of its revision that was looked up, and what that revision is.
+    revision_of: tuple[str, str] = ("", "")
+    revision: str = ""
+    # What was rendered last, and what decided it: the same manifests cost nothing to apply.
+    rendered: tuple[object, tuple[Document, ...]] | None = None
+    # The status as it was told last, as it was written last, and when.
+    told: Mapping[str, Any] | None = None
+    written: Mapping[str, Any] | None = None
+    written_at: float = float("-inf")
+    # What goes wrong with what is ours, by reason: since when it does.
+    troubles: dict[str, float] = field(default_factory=dict)
+    # Of them, those that the cluster gave at the last try.
+    refused: frozenset[str] = frozenset()
+    # The group as it was seen last, for who has to say that looking at it failed.
+    seen: Seen | None = None
+
+
+def failure_since(notes: Notes, reason: str, message: str, now: float) -> Failure:
+    """A failure of ours, with the time since which it has been one."""
+    return Failure(reason, message, notes.troubles.setdefault(reason, now))

@@ -1,0 +1,199 @@
+"""The pod that we would run for a group if the user said nothing about it.
+
+Rules:
+- It passes the restricted pod security standard: nobody in particular, a read-only root, no
+  privilege.
+- What it reads is mounted read-only under /etc/tidegate; only the keys of a Secret that the group
+  names. What it writes is in its scratch volume and /tmp.
+- It is ready when its member has joined the group. It is alive while its loop answers: a handler
+  may block it for as long as a call may take.
+- A clean stop has time for the longest call and for the hand-over, and ends before Kubernetes
+  ends it.
+- What makes a consumer read its settings anew is in the annotations, so that a change rolls.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tidegate_operator.engines.inputs import (
+    PREFIX,
+    RenderInput,
+    SecretMount,
+    hash_of,
+    labels_of,
+    selector_of,
+)
+from tidegate_operator.kinds import Document
+from tidegate_operator.model import GroupKey
+from tidegate_operator.spec_group_file import SECRETS_FOLDER
+
+CONSUMER = "consumer"
+PORT = 9090
+PORT_NAME = "metrics"
+# All that is mounted by us is below these, and our volumes' names begin so.
+CONFIGURED = "/etc/tidegate"
+SCRATCH = "/scratch"
+VOLUMES = "tidegate-"
+GROUP_FILE = f"{CONFIGURED}/group/group.yaml"
+MEMBER, POD_UID, LEASE_FILE = OUR_ENV = ("TIDEGATE_MEMBER", "TIDEGATE_POD_UID", "TIDEGATE_SCRATCH")
+# The image's user.
+_USER = 65532
+# After the last call: the last checkpoints and the hand-over, also where storage is slow.
+_HAND_OVER_S = 30
+# A consumer ends by itself so long before it would be killed; see --grace-s.
+_MARGIN_S = 5
+LEAST_TERMINATION_S = 2 * _MARGIN_S
+_PROBED_EVERY_S = 10
+# Beyond the longest call.
+_SILENT_PROBES = 3
+
+
+def our_template(wanted: RenderInput) -> Document:
+    """The pod template, but for the consumer's arguments: they follow from what is merged."""
+    spec: Document = {
+        "containers": [_consumer(wanted)],
+        "volumes": _volumes(wanted),
+        "serviceAccountName": wanted.service_account or wanted.key.name,
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": _termination_s(wanted),
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "runAsGroup": _USER,
+            "fsGroup": _USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": selector_of(wanted.key)},
+                # Old pods that are on their way out do not count.
+                "matchLabelKeys": ["pod-template-hash"],
+            }
+        ],
+    }
+    metadata = {"labels": labels_of(wanted.key), "annotations": _annotations(wanted)}
+    return {"metadata": metadata, "spec": spec}
+
+
+def arguments(termination_s: int) -> list[str]:
+    """The consumer's, in a pod that is given so long to end."""
+    return [
+        CONSUMER,
+        GROUP_FILE,
+        "--listen",
+        f"0.0.0.0:{PORT}",
+        "--grace-s",
+        str(termination_s - _MARGIN_S),
+        "--log-format",
+        "json",
+    ]
+
+
+def _termination_s(wanted: RenderInput) -> int:
+    return math.ceil(wanted.handler_timeout_s + wanted.told_s) + _HAND_OVER_S
+
+
+def _annotations(wanted: RenderInput) -> dict[str, str]:
+    found = {f"{PREFIX}group-hash": hash_of(wanted.group_yaml)}
+    if wanted.handler_config_map is not None:
+        found[f"{PREFIX}handler-hash"] = wanted.handler_hash
+    if wanted.secrets:
+        said = (f"{secret.name}={secret.version}" for secret in _by_name(wanted))
+        found[f"{PREFIX}secrets"] = ",".join(said)
+    return found
+
+
+def _consumer(wanted: RenderInput) -> Document:
+    longest_call_s = wanted.handler_timeout_s + wanted.told_s
+    return {
+        "name": CONSUMER,
+        "image": wanted.image,
+        "imagePullPolicy": wanted.pull_policy,
+        "env": [
+            {"name": MEMBER, "valueFrom": _field("metadata.name")},
+            {"name": POD_UID, "valueFrom": _field("metadata.uid")},
+            {"name": LEASE_FILE, "value": f"{SCRATCH}/leases"},
+        ],
+        "ports": [{"name": PORT_NAME, "containerPort": PORT, "protocol": "TCP"}],
+        # A handler's imports may take their time.
+        "startupProbe": {**_asked("/healthz"), "periodSeconds": 1, "failureThreshold": 300},
+        "readinessProbe": {**_asked("/readyz"), "periodSeconds": 1, "failureThreshold": 3},
+        "livenessProbe": {
+            **_asked("/healthz"),
+            "periodSeconds": _PROBED_EVERY_S,
+            "failureThreshold": math.ceil(longest_call_s / _PROBED_EVERY_S) + _SILENT_PROBES,
+        },
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "256Mi"},
+            "limits": {"memory": "1Gi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+        # Where it wrote no last words, the end of its log.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [
+            {"name": f"{VOLUMES}group", "mountPath": f"{CONFIGURED}/group", "readOnly": True},
+            {"name": f"{VOLUMES}scratch", "mountPath": SCRATCH},
+            {"name": "tmp", "mountPath": "/tmp"},
+            *(
+                {"name": volume, "mountPath": f"{SECRETS_FOLDER}/{secret.name}", "readOnly": True}
+                for volume, secret in _secret_volumes(wanted)
+            ),
+        ],
+    }
+
+
+def _asked(path: str) -> Document:
+    return {"httpGet": {"path": path, "port": PORT_NAME}, "timeoutSeconds": 5}
+
+
+def _field(path: str) -> Document:
+    return {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}
+
+
+def _volumes(wanted: RenderInput) -> list[Document]:
+    # Ours comes last: a group.yaml among the handler's files does not take its place.
+    handlers = [] if wanted.handler_config_map is None else [wanted.handler_config_map]
+    sources = [*handlers, group_map(wanted.key)]
+    secrets = [
+        {
+            "name": volume,
+            "secret": {
+                "secretName": secret.name,
+                "items": [{"key": key, "path": key} for key in sorted(secret.keys)],
+                # Readable by the image's group alone.
+                "defaultMode": 0o440,
+            },
+        }
+        for volume, secret in _secret_volumes(wanted)
+    ]
+    return [
+        {
+            "name": f"{VOLUMES}group",
+            "projected": {"sources": [{"configMap": {"name": source}} for source in sources]},
+        },
+        {"name": f"{VOLUMES}scratch", "emptyDir": {}},
+        {"name": "tmp", "emptyDir": {}},
+        *secrets,
+    ]
+
+
+def group_map(key: GroupKey) -> str:
+    """The name of the ConfigMap that holds group.yaml."""
+    return f"{key.name}-group"
+
+
+def _secret_volumes(wanted: RenderInput) -> list[tuple[str, SecretMount]]:
+    """Numbered: a Secret's name may be longer than a volume's, and have dots."""
+    return [(f"{VOLUMES}secret-{at}", secret) for at, secret in enumerate(_by_name(wanted))]
+
+
+def _by_name(wanted: RenderInput) -> list[SecretMount]:
+    return sorted(wanted.secrets, key=lambda secret: secret.name)

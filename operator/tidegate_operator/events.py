@@ -1,0 +1,149 @@
+"""What a person would want to be told when it happens, as Kubernetes Events. Pure.
+
+Rules:
+- An Event is told when something has become so, and never because it is still so: it comes from
+  the difference between two statuses, or between two decisions.
+- The words are those of the condition. What only is on its way is not told.
+- After a restart the status that the resource has is the one before, so nothing is told twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from tidegate.model import MemberName
+from tidegate_operator import conditions as kinds
+from tidegate_operator.condition import Condition, conditions_in
+from tidegate_operator.model import BreakLease, Steps
+from tidegate_operator.readiness import NOT_READ, ON_THE_WAY, READY
+from tidegate_operator.spec_status import Truth
+from tidegate_operator.wording import cut, names_text, partitions_text, stopped
+
+_NOTE_CHARS = 1000
+# Wishes of the user: other conditions tell what becomes of them.
+_WISHED = frozenset(("Deleting", "Paused"))
+# Bad where they are so.
+_TROUBLES = (kinds.STUCK, kinds.LOSS, kinds.BEHIND, kinds.BOUND)
+
+
+class NoticeKind(StrEnum):
+    """The type of an Event."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An Event, as it is to be told."""
+
+    kind: NoticeKind
+    reason: str  # one CamelCase word
+    note: str
+
+
+def events_of(
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any],
+    steps_before: Steps | None,
+    steps: Steps,
+) -> tuple[Notice, ...]:
+    """What has become so between two looks at a group."""
+    known, now = conditions_in(before or {}), conditions_in(after)
+    return (
+        *_of_ready(known.get(READY), now.get(READY)),
+        *(each for type in _TROUBLES for each in _of_trouble(known.get(type), now.get(type))),
+        *_of_pause(known.get(kinds.PAUSED), now.get(kinds.PAUSED)),
+        *_of_work(known.get(kinds.SCALING), now.get(kinds.SCALING), bad=()),
+        *_of_work(known.get(kinds.BALANCED), now.get(kinds.BALANCED), bad=("OtherProcessors",)),
+        *_of_leaving(before or {}, after),
+        *_of_breaks(steps_before, steps),
+    )
+
+
+def _is_as_before(before: Condition | None, now: Condition) -> bool:
+    return before is not None and (before.truth, before.reason) == (now.truth, now.reason)
+
+
+def _normal(reason: str, note: str) -> Notice:
+    return Notice(NoticeKind.NORMAL, reason, cut(note, _NOTE_CHARS))
+
+
+def _warning(reason: str, note: str) -> Notice:
+    return Notice(NoticeKind.WARNING, reason, cut(note, _NOTE_CHARS))
+
+
+def _of_ready(before: Condition | None, now: Condition | None) -> Iterator[Notice]:
+    if now is None or _is_as_before(before, now):
+        return
+    if now.is_true:
+        yield _normal(now.reason, now.message)
+    elif now.reason not in ON_THE_WAY | _WISHED | {NOT_READ}:
+        yield _warning(now.reason, now.message)
+
+
+def _of_trouble(before: Condition | None, now: Condition | None) -> Iterator[Notice]:
+    if now is None or _is_as_before(before, now):
+        return
+    if now.is_true:
+        yield _warning(now.reason, now.message)
+    elif before is not None and before.is_true and now.truth is Truth.FALSE:
+        yield _normal(now.reason, now.message)
+
+
+def _of_pause(before: Condition | None, now: Condition | None) -> Iterator[Notice]:
+    was = before is not None and before.is_true
+    if now is not None and now.is_true and not was:
+        yield _normal("Paused", now.message)
+    elif now is not None and was and not now.is_true:
+        yield _normal("Resumed", "The group reads on at its checkpoints.")
+
+
+def _of_work(
+    before: Condition | None, now: Condition | None, bad: tuple[str, ...]
+) -> Iterator[Notice]:
+    """Moves and changes of the size: their beginning and their end."""
+    if before is None or now is None or _is_as_before(before, now):
+        return
+    if now.reason in bad:
+        yield _warning(now.reason, now.message)
+    elif now.truth is not Truth.UNKNOWN and now.reason in _WORK:
+        yield _normal(now.reason, now.message)
+
+
+_WORK = frozenset(("RollingOut", "ScalingOut", "ScalingIn", "AsWanted", "Moving", "Balanced"))
+
+
+def _of_leaving(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Notice]:
+    """Members that hand over, from now on."""
+    left = _leaving(before)
+    new = sorted(name for name in _leaving(after) if name not in left)
+    if new:
+        said = "Member {} hands over its" if len(new) == 1 else "Members {} hand over their"
+        yield _normal("HandingOver", f"{said.format(names_text(new))} partitions, and will go.")
+
+
+def _leaving(status: Mapping[str, Any]) -> dict[MemberName, int]:
+    return {
+        each["name"]: each.get("partitions", 0)
+        for each in status.get("members") or ()
+        if each.get("leaving") and each.get("name")
+    }
+
+
+def _of_breaks(before: Steps | None, steps: Steps) -> Iterator[Notice]:
+    """Leases of the dead that are ended, once for each member."""
+    asked = {(each.partition, each.etag) for each in before.breaks} if before is not None else set()
+    by_member: dict[MemberName, list[BreakLease]] = {}
+    for each in steps.breaks:
+        if (each.partition, each.etag) not in asked:
+            by_member.setdefault(each.member, []).append(each)
+    for member, breaks in sorted(by_member.items()):
+        what = partitions_text([each.partition for each in breaks])
+        yield _normal(
+            "LeaseBroken",
+            f"Member {member} is gone, so others take {what} at once: {stopped(breaks[0].why)}",
+        )

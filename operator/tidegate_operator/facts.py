@@ -1,0 +1,177 @@
+"""The facts in Kubernetes objects that decide something, read from their JSON. Pure.
+
+Rules: tolerant: what is missing is not there yet, and what cannot be read counts as missing. The
+times are those that the API server and the kubelet wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from tidegate_operator.engines.inputs import GROUP_LABEL
+from tidegate_operator.model import (
+    ContainerFacts,
+    Ended,
+    GroupKey,
+    PodFacts,
+    Running,
+    WorkloadFacts,
+)
+
+Document = Mapping[str, Any]
+
+CONTAINER = "consumer"
+REVISION_LABEL = "pod-template-hash"
+REVISION_NUMBER = "deployment.kubernetes.io/revision"
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+
+def group_of(document: Document) -> GroupKey | None:
+    """The group that an object of ours, or a pod, says it is of."""
+    metadata = document.get("metadata") or {}
+    name = (metadata.get("labels") or {}).get(GROUP_LABEL)
+    namespace = metadata.get("namespace")
+    return GroupKey(namespace, name) if namespace and name else None
+
+
+def key_of(document: Document) -> GroupKey:
+    """The key of a ConsumerGroup itself."""
+    metadata = document["metadata"]
+    return GroupKey(metadata["namespace"], metadata["name"])
+
+
+def seconds_of(text: Any) -> float | None:
+    """A time of Kubernetes, such as 2026-11-18T17:35:55Z."""
+    if not isinstance(text, str):
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
+
+
+def pod_facts(pod: Document) -> PodFacts:
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    conditions = {each.get("type"): each for each in status.get("conditions") or ()}
+    scheduled = conditions.get("PodScheduled", {})
+    return PodFacts(
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        created_at=seconds_of(metadata.get("creationTimestamp")) or 0.0,
+        revision=(metadata.get("labels") or {}).get(REVISION_LABEL, ""),
+        phase=status.get("phase", "Pending"),
+        is_ready=conditions.get("Ready", {}).get("status") == "True",
+        is_deleting=bool(metadata.get("deletionTimestamp")),
+        is_scheduled=bool((pod.get("spec") or {}).get("nodeName")),
+        unscheduled_message=(
+            scheduled.get("message", "") if scheduled.get("status") == "False" else ""
+        ),
+        container=_container(status),
+        deletion_cost=_whole((metadata.get("annotations") or {}).get(DELETION_COST)),
+    )
+
+
+def _container(status: Document) -> ContainerFacts:
+    found = [each for each in status.get("containerStatuses") or () if each["name"] == CONTAINER]
+    if not found:
+        return ContainerFacts()
+    (container, *_) = found
+    state = container.get("state") or {}
+    running, waiting = state.get("running"), state.get("waiting") or {}
+    ended = state.get("terminated") or (container.get("lastState") or {}).get("terminated")
+    since = seconds_of(running.get("startedAt")) if running is not None else None
+    return ContainerFacts(
+        running=Running(since or 0.0) if running is not None else None,
+        waiting=waiting.get("reason", ""),
+        waiting_message=waiting.get("message", ""),
+        last_end=_end(ended),
+        restarts=_whole(container.get("restartCount")) or 0,
+    )
+
+
+def _end(ended: Document | None) -> Ended | None:
+    """An end that says when it began and ended; without that it confirms nothing."""
+    if ended is None:
+        return None
+    began, at = seconds_of(ended.get("startedAt")), seconds_of(ended.get("finishedAt"))
+    if began is None or at is None:
+        return None
+    return Ended(
+        began,
+        at,
+        ended.get("reason", ""),
+        _whole(ended.get("exitCode")) or 0,
+        ended.get("message", ""),
+    )
+
+
+def workload_facts(deployment: Document, revision: str) -> WorkloadFacts:
+    """`revision` is that of its newest ReplicaSet, which the Deployment itself does not name."""
+    metadata, status = deployment["metadata"], deployment.get("status") or {}
+    failures = [
+        str(each.get("message") or each.get("reason") or "")
+        for each in status.get("conditions") or ()
+        if each.get("type") == "ReplicaFailure" and each.get("status") == "True"
+    ]
+    replicas = (deployment.get("spec") or {}).get("replicas")
+    return WorkloadFacts(
+        resource_version=metadata["resourceVersion"],
+        replicas=1 if replicas is None else int(replicas),
+        revision=revision,
+        is_observed=(status.get("observedGeneration") or 0) >= (metadata.get("generation") or 0),
+        failure=failures[0] if failures else "",
+    )
+
+
+def workload_signs(deployment: Document) -> tuple[object, ...]:
+    """What of a Deployment, when it changes, is worth a look; its progress is told by its pods."""
+    metadata, facts = deployment["metadata"], workload_facts(deployment, "")
+    number = revision_number(deployment)
+    generation = metadata.get("generation")
+    return metadata.get("uid"), generation, number, facts.is_observed, facts.failure
+
+
+def group_signs(document: Document) -> tuple[object, ...]:
+    """The same of a ConsumerGroup: its status is our own."""
+    metadata = document["metadata"]
+    names = ("uid", "generation", "deletionTimestamp", "finalizers")
+    return tuple(metadata.get(name) for name in names)
+
+
+def revision_number(document: Document) -> str:
+    """Which revision a Deployment is at, or a ReplicaSet is."""
+    return str((document["metadata"].get("annotations") or {}).get(REVISION_NUMBER, ""))
+
+
+def newest_revision(deployment: Document, replica_sets: Sequence[Document]) -> str:
+    """The pod-template-hash that new pods of a Deployment get; '' where that is not known yet."""
+    number, uid = revision_number(deployment), deployment["metadata"].get("uid")
+    for replica_set in replica_sets:
+        metadata = replica_set["metadata"]
+        owners = {owner.get("uid") for owner in metadata.get("ownerReferences") or ()}
+        if uid in owners and number and revision_number(replica_set) == number:
+            return str((metadata.get("labels") or {}).get(REVISION_LABEL, ""))
+    return ""
+
+
+def _whole(value: Any) -> int | None:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def trimmed(document: Document) -> dict[str, Any]:
+    """An object without what only takes memory: who wrote which field, and what was applied."""
+    metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
+    annotations = metadata.get("annotations")
+    if annotations:
+        metadata["annotations"] = {
+            key: value
+            for key, value in annotations.items()
+            if key != "kubectl.kubernetes.io/last-applied-configuration"
+        }
+    return {**document, "metadata": metadata}

@@ -1,0 +1,251 @@
+"""How far a group is behind, partition by partition, from what is known without asking. Pure.
+
+Rules:
+- Where a partition ends is said by its owner's figures, or by the source where nobody owns it. A
+  figure of a member that does not own the partition, or one older than a minute, counts for
+  nothing; neither does an end of the source that is older.
+- What is handled is what the owner says or what the checkpoint says, whichever is more. Without a
+  checkpoint the lag is estimated from the start; without a listing that is fresh, it is unknown.
+- One partition's failure is its own: the total says of how many partitions it is the sum.
+
+`GroupLag` is also what is remembered from one look to the next, so that a partition that is being
+moved keeps its end, an idle hour does not count as waiting, and it can be told for how long a
+partition has had nobody who reads it. After a restart it is built anew within a look or two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from tidegate.balance.listed import is_foreign_owned
+from tidegate.lag import UNKNOWN_LAG, Lag, LagKind, TotalLag, lag_from_start, lag_of, total
+from tidegate.ledger import survey
+from tidegate.ledger.findings import FOREIGN_ALIVE_S, natural
+from tidegate.model import Figures, Listing, MemberName, PartitionId
+from tidegate.sources.start import Start
+from tidegate_operator.model import Observation
+
+# What is older than this is not said any more.
+COUNTS_S = 60.0
+NONE: frozenset[PartitionId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEnd:
+    """Where a partition ended, and when by the operator's clock."""
+
+    sequence: int
+    known_at: float
+    enqueued_at: float | None = None
+    begins_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLag:
+    """The lag of a partition, and what it was counted from."""
+
+    lag: Lag
+    handled: int | None = None
+    # The first event that the source still has, where it or the owner said so.
+    begins_at: int | None = None
+    # Events were lost, now or a while ago: the owner says so for some minutes.
+    is_lossy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLag:
+    """The lag of all partitions that are known, in the order of their numbers."""
+
+    partitions: Mapping[PartitionId, PartitionLag]
+    total: TotalLag
+    # Remembered: the newest end of each, and when nothing waited in it, by the operator's clock.
+    ends: Mapping[PartitionId, KnownEnd] = field(default_factory=lambda: MappingProxyType({}))
+    clear_at: Mapping[PartitionId, float] = field(default_factory=lambda: MappingProxyType({}))
+    # Since when nobody reads a partition that is to be read.
+    unowned_since: Mapping[PartitionId, float] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def lag_of_group(observation: Observation, start: Start, before: GroupLag | None) -> GroupLag:
+    """The lag as it is known now; `before` is the answer of the look before this one."""
+    listing = listing_of(observation)
+    figures = dict(_figures(observation, listing)) if listing is not None else {}
+    ends = _ends(observation, figures, before)
+    known_clear = before.clear_at if before is not None else {}
+    partitions: dict[PartitionId, PartitionLag] = {}
+    clear_at: dict[PartitionId, float] = {}
+    known = known_partitions(observation)
+    for partition in known:
+        clear = known_clear.get(partition)
+        found = _partition(
+            partition, listing, figures.get(partition), ends.get(partition), clear, start,
+            observation.now,
+        )  # fmt: skip
+        partitions[partition] = found
+        clear = _clear_at(found, ends.get(partition), clear)
+        if clear is not None:
+            clear_at[partition] = clear
+    return GroupLag(
+        partitions=partitions,
+        total=total(each.lag for each in partitions.values()),
+        ends={partition: ends[partition] for partition in partitions if partition in ends},
+        clear_at=clear_at,
+        unowned_since=_unowned_since(observation, listing, known, before),
+    )
+
+
+# --- what is known
+
+
+def listing_of(observation: Observation) -> Listing | None:
+    """The listing, if it is fresh enough to say how things are."""
+    view = observation.ledger
+    if view is None or observation.now - view.asked_at > COUNTS_S:
+        return None
+    return view.listing
+
+
+def known_partitions(observation: Observation) -> list[PartitionId]:
+    """All that the ledger, its members or the source know of, in the order of their numbers."""
+    of_source = observation.ends.partitions if observation.ends is not None else {}
+    listing = observation.listing
+    if listing is None:
+        return sorted(of_source, key=natural)
+    return survey.known_partitions(listing, of_source)
+
+
+def paused_partitions(observation: Observation) -> frozenset[PartitionId]:
+    """Those that nobody is to read."""
+    roster = observation.listing.roster if observation.listing is not None else None
+    if observation.wish.is_paused or (roster is not None and roster.is_paused):
+        return frozenset(known_partitions(observation))
+    return observation.wish.paused_partitions | (roster.paused if roster else NONE)
+
+
+def owner_of(listing: Listing, partition: PartitionId) -> MemberName | None:
+    """Who reads it: by the leases, or another kind of processor that gave a sign of life."""
+    row = listing.ownerships.get(partition)
+    if row is None or row.owner is None:
+        return None
+    is_owned = row.lease.is_held or is_foreign_owned(listing, partition, FOREIGN_ALIVE_S)
+    return row.owner.name if is_owned else None
+
+
+def _figures(
+    observation: Observation, listing: Listing
+) -> Iterator[tuple[PartitionId, tuple[Figures, float]]]:
+    """What owners say of what they own, and when they said it by the operator's clock.
+
+    An age is a difference on the storage service's clock, to which the listing's own age is added,
+    which is one on the operator's: no two clocks are compared.
+    """
+    asked_at = observation.ledger.asked_at if observation.ledger is not None else observation.now
+    for partition, row in listing.ownerships.items():
+        presence = listing.members.get(row.owner.name) if row.owner is not None else None
+        if presence is None or row.owner is None or not row.lease.is_held:
+            continue
+        is_of_this_life = presence.is_alive and presence.incarnation == row.owner.incarnation
+        said_at = asked_at - max(listing.server_time - presence.figures_at, 0.0)
+        if is_of_this_life and observation.now - said_at <= COUNTS_S:
+            found = presence.figures.get(partition)
+            if found is not None:
+                yield partition, (found, said_at)
+
+
+def _ends(
+    observation: Observation,
+    figures: Mapping[PartitionId, tuple[Figures, float]],
+    before: GroupLag | None,
+) -> dict[PartitionId, KnownEnd]:
+    """The newest end that is known of each partition."""
+    ends = dict(before.ends) if before is not None else {}
+
+    def note(partition: PartitionId, end: KnownEnd) -> None:
+        known = ends.get(partition)
+        if known is None or known.known_at <= end.known_at:
+            ends[partition] = end
+
+    for partition, (found, said_at) in figures.items():
+        if found.end is not None:
+            note(partition, KnownEnd(found.end, said_at, begins_at=found.begins_at))
+    for partition, said in observation.ends.partitions.items() if observation.ends else ():
+        if said is not None and observation.ends is not None:
+            begins_at = observation.ends.begins.get(partition, said.begins_at)
+            note(partition, KnownEnd(said.sequence, said.known_at, said.enqueued_at, begins_at))
+    oldest = observation.now - COUNTS_S
+    return {partition: end for partition, end in ends.items() if end.known_at >= oldest}
+
+
+# --- one partition
+
+
+def _partition(
+    partition: PartitionId,
+    listing: Listing | None,
+    figures: tuple[Figures, float] | None,
+    end: KnownEnd | None,
+    clear_at: float | None,
+    start: Start,
+    now: float,
+) -> PartitionLag:
+    if listing is None:
+        return PartitionLag(UNKNOWN_LAG)
+    checkpoint = listing.checkpoints.get(partition)
+    said, said_at = figures if figures is not None else (Figures(), now)
+    sequence = end.sequence if end is not None else None
+    begins_at = end.begins_at if end is not None else None
+    enqueued_at = end.enqueued_at if end is not None else None
+    stored = checkpoint.position.sequence if checkpoint is not None else None
+    handled = max((each for each in (said.handled, stored) if each is not None), default=None)
+    if handled is None:
+        if any(flaw.partition == partition for flaw in listing.flaws):
+            return PartitionLag(UNKNOWN_LAG, begins_at=begins_at)
+        lag = lag_from_start(
+            start,
+            end=sequence,
+            begins_at=begins_at,
+            end_enqueued_at=enqueued_at,
+            clear_at=clear_at,
+            now=now,
+        )
+        return PartitionLag(lag, begins_at=begins_at)
+    lag = lag_of(
+        handled=handled,
+        end=sequence,
+        begins_at=begins_at,
+        handled_enqueued_at=checkpoint.enqueued_at if checkpoint is not None else None,
+        clear_at=clear_at,
+        end_enqueued_at=enqueued_at,
+        now=now,
+    )
+    if lag.events and said.behind_s is not None:
+        lag = replace(lag, behind_s=said.behind_s + max(now - said_at, 0.0))
+    is_lossy = lag.kind is LagKind.LOST or said.begins_at is not None
+    return PartitionLag(lag, handled, begins_at, is_lossy)
+
+
+def _clear_at(found: PartitionLag, end: KnownEnd | None, before: float | None) -> float | None:
+    """The last moment at which nothing waited in the partition, as far as is known."""
+    is_clear = found.lag.kind is LagKind.EXACT and found.lag.events == 0
+    if end is None or not is_clear:
+        return before
+    return max(end.known_at, before or 0.0)
+
+
+def _unowned_since(
+    observation: Observation,
+    listing: Listing | None,
+    partitions: Sequence[PartitionId],
+    before: GroupLag | None,
+) -> dict[PartitionId, float]:
+    """Since when nobody has read each partition that is to be read."""
+    since = before.unowned_since if before is not None else {}
+    if listing is None:
+        return dict(since)
+    paused = paused_partitions(observation)
+    return {
+        partition: since.get(partition, observation.now)
+        for partition in partitions
+        if partition not in paused and owner_of(listing, partition) is None
+    }

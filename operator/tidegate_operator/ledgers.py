@@ -1,0 +1,172 @@
+"""The ledgers of the groups, over as few connections as there are accounts.
+
+Rules:
+- A listing is asked for in the background: who wants it waits a little, and then takes the newest
+  that there is. Storage that hangs holds up nobody but its own group, and not even that one's
+  other affairs.
+- A listing that failed is asked for again after a pause that doubles; a change of credentials is
+  tried at once.
+- The time of a listing is that before it was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tidegate.commands.wiring import Setup
+from tidegate.ledger.access import BlobSettings
+from tidegate.ledger.blob import BlobLedger
+from tidegate.ledger.layout import GroupNames
+from tidegate.ledger.refusals import MissingContainerError
+from tidegate.model import Listing
+from tidegate.ports import LedgerError, List, Operation, Refusal, Reply
+from tidegate_operator.accounts import Accounts
+from tidegate_operator.erasing import erase
+from tidegate_operator.model import Failure, GroupKey, LedgerTrouble, LedgerView
+from tidegate_operator.settings import OperatorSettings
+from tidegate_operator.workers import pause_s
+
+# A round waits for so long for a listing that has begun.
+PATIENCE_S = 1.0
+# A listing that is younger than this is not asked for again.
+FRESH_S = 0.4
+_LONGEST_PAUSE_S = 15.0
+
+_TROUBLES = {
+    Refusal.DENIED: LedgerTrouble.DENIED,
+    Refusal.INVALID: LedgerTrouble.INVALID,
+    Refusal.MISSING: LedgerTrouble.MISSING,
+}
+
+
+def failure_of(problem: LedgerError, since: float) -> Failure:
+    """Why a ledger could not be listed, for a condition."""
+    if isinstance(problem, MissingContainerError):
+        return Failure(LedgerTrouble.MISSING, str(problem), since)
+    trouble = _TROUBLES.get(problem.refusal, LedgerTrouble.UNREACHABLE)
+    return Failure(trouble, str(problem), since)
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """One group's ledger, and the newest that it said."""
+
+    ledger: BlobLedger
+    # What it was opened with.
+    blobs: BlobSettings
+    names: GroupNames
+    view: LedgerView | None = None
+    failure: Failure | None = None
+    failures: int = 0
+    not_before: float = 0.0
+    is_stale: bool = True
+    asking: asyncio.Task[None] | None = field(default=None)
+
+
+class Ledgers:
+    """See the module. `now` is the clock of Observation; `changed` wakes a group."""
+
+    def __init__(
+        self,
+        settings: OperatorSettings,
+        now: Callable[[], float],
+        dice: Callable[[], float],
+        changed: Callable[[GroupKey], None],
+    ) -> None:
+        self._settings = settings
+        self._now = now
+        self._dice = dice
+        self._changed = changed
+        self.accounts = Accounts()
+        self._shelves: dict[GroupKey, _Shelf] = {}
+
+    def open(self, key: GroupKey, setup: Setup) -> None:
+        """This group's ledger is there, with these credentials."""
+        shelf = self._shelves.get(key)
+        if shelf is not None and (shelf.blobs, shelf.names) == (setup.blobs, setup.names):
+            return
+        ledger = BlobLedger(setup.blobs, setup.names, self.accounts.client(setup.blobs))
+        fresh = _Shelf(ledger, setup.blobs, setup.names)
+        if shelf is not None and shelf.names == setup.names:
+            fresh.view = shelf.view
+        self.forget(key)
+        self._shelves[key] = fresh
+
+    def forget(self, key: GroupKey) -> None:
+        shelf = self._shelves.pop(key, None)
+        if shelf is not None and shelf.asking is not None:
+            shelf.asking.cancel()
+
+    async def look(self, key: GroupKey) -> tuple[LedgerView | None, Failure | None]:
+        """The newest listing, which is asked for if it is time; and why there is no newer one."""
+        shelf = self._shelves.get(key)
+        if shelf is None:
+            return None, None
+        if shelf.asking is None and self._is_due(shelf):
+            shelf.asking = asyncio.create_task(self._ask(key, shelf), name=f"listing of {key}")
+        asking = shelf.asking
+        if asking is not None:
+            await asyncio.wait([asking], timeout=PATIENCE_S)
+            if asking.done() and not asking.cancelled():
+                asking.result()
+        return shelf.view, shelf.failure
+
+    async def perform(self, key: GroupKey, operation: Operation) -> Reply:
+        """Carries an operation out; the next look lists again. Raises LedgerError."""
+        shelf = self._shelves[key]
+        try:
+            return await shelf.ledger.perform(operation)
+        finally:
+            shelf.is_stale = True
+
+    async def read(self, key: GroupKey, operation: Operation) -> Reply:
+        """Asks the ledger for something that changes nothing. Raises LedgerError."""
+        return await self._shelves[key].ledger.perform(operation)
+
+    async def close(self) -> None:
+        asking = [shelf.asking for shelf in self._shelves.values() if shelf.asking is not None]
+        for key in list(self._shelves):
+            self.forget(key)
+        await asyncio.gather(*asking, return_exceptions=True)
+        await self.accounts.close()
+
+    def _is_due(self, shelf: _Shelf) -> bool:
+        now = self._now()
+        if now < shelf.not_before:
+            return False
+        return shelf.is_stale or shelf.view is None or now - shelf.view.asked_at >= FRESH_S
+
+    async def _ask(self, key: GroupKey, shelf: _Shelf) -> None:
+        began = asked_at = self._now()
+        try:
+            async with self.accounts.account(shelf.blobs).room:
+                asked_at, shelf.is_stale = self._now(), False
+                listing = await shelf.ledger.perform(List())
+            assert isinstance(listing, Listing)
+        except LedgerError as problem:
+            shelf.failures += 1
+            since = shelf.failure.since if shelf.failure is not None else asked_at
+            shelf.failure = failure_of(problem, since)
+            pause = pause_s(
+                shelf.failures, self._settings.first_pause_s, _LONGEST_PAUSE_S, self._dice
+            )
+            shelf.not_before = self._now() + pause
+        else:
+            shelf.view = LedgerView(listing, asked_at)
+            shelf.failure, shelf.failures = None, 0
+        finally:
+            shelf.asking = None
+        if self._now() - began > PATIENCE_S:
+            # Nobody waits for it any more.
+            self._changed(key)
+
+    async def erase(self, key: GroupKey) -> int:
+        """Removes the blobs of a group's ledger, where no lease holds any; how many are left.
+
+        Raises LedgerError. Blobs that are not of a ledger stay, whatever their names begin with.
+        """
+        shelf = self._shelves[key]
+        shelf.is_stale = True
+        return await erase(self.accounts.client(shelf.blobs), shelf.blobs, shelf.names)

@@ -1,0 +1,27 @@
+"""Where `kubectl-consumergroup` begins; it wants the packages of `tidegate[operator]`."""
+
+from __future__ import annotations
+
+import sys
+
+from tidegate.commands.codes import Code
+
+
+def main() -> None:
+    try:
+        # Imported here, so that a missing package is a line and no traceback.
+        from tidegate_operator.plugin.cli import carried_out  # noqa: PLC0415
+    except ModuleNotFoundError as problem:
+        if (problem.name or "").partition(".")[0] != "kubernetes":
+            raise
+        print(
+            "kubectl consumergroup: the package 'kubernetes' is not installed: install "
+            "tidegate[operator]",
+            file=sys.stderr,
+        )
+        sys.exit(Code.CONFIGURATION)
+    sys.exit(carried_out(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Why a pod is not ready, in one word and in a sentence that says what to do. Pure.
+
+Rules:
+- What stands in a pod's own status decides, not how often somebody looked. A container that fails
+  again and again has the same reason while it runs for a second and while it waits to run.
+- What passes by itself, for all that is known, is soft: the pod is joining. After a minute it is
+  not soft any more.
+- Ages are differences between the operator's clock and the API server's or the node's: they decide
+  only when a soft reason becomes a firm one, and a few seconds do not matter there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidegate.commands.codes import Code
+from tidegate_operator.model import Ended, GroupKey, PodFacts
+from tidegate_operator.wording import said, stopped
+
+JOINS_WITHIN_S = 60.0
+
+_IMAGE = frozenset(
+    (
+        "ErrImageNeverPull",
+        "ErrImagePull",
+        "ImageInspectError",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "RegistryUnavailable",
+        "SignatureValidationFailed",
+    )
+)
+_NOT_MADE = frozenset(("CreateContainerConfigError", "CreateContainerError", "RunContainerError"))
+_BACK_OFF = "CrashLoopBackOff"
+# What a consumer that ends with 78 says first: see tidegate.settings.SettingsError.
+_OF_CONFIGURATION = ("HandlerNotImported", "ConfigurationRefused")
+
+# The reasons, the one that explains most first.
+REASONS = (
+    "HandlerNotImported",
+    "ConfigurationRefused",
+    "ImageCannotBePulled",
+    "ContainerCannotStart",
+    "OutOfMemory",
+    "CrashLoop",
+    "Unschedulable",
+    "PodsNotReady",
+    "Joining",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a pod is not ready."""
+
+    reason: str
+    message: str  # which pod, what happened, what to do
+    is_soft: bool = False
+
+
+def trouble_of(group: GroupKey, pod: PodFacts, now: float) -> Trouble | None:
+    """What keeps a pod from being ready; None where nothing does."""
+    if pod.is_ready:
+        return None
+    container, name = pod.container, pod.name
+    if not pod.is_scheduled and pod.unscheduled_message:
+        return Trouble(
+            "Unschedulable",
+            f"No node takes pod {name}: {stopped(said(pod.unscheduled_message))} Add nodes, or "
+            "ask for less in spec.template (resources, affinity, tolerations).",
+        )
+    if container.waiting in _IMAGE:
+        return Trouble(
+            "ImageCannotBePulled",
+            f"The image of pod {name} cannot be pulled: "
+            f"{stopped(said(container.waiting_message) or container.waiting)} Mend spec.image, "
+            "or give the pull secret in spec.template (imagePullSecrets).",
+        )
+    if container.waiting in _NOT_MADE:
+        why = said(container.waiting_message) or container.waiting
+        return _not_started(group, pod, why)
+    end = container.last_end
+    if end is not None and (end.exit_code != Code.DONE or container.waiting == _BACK_OFF):
+        return _ended(group, pod, end)
+    return _not_joined(group, pod, now)
+
+
+def _not_started(group: GroupKey, pod: PodFacts, why: str) -> Trouble:
+    return Trouble(
+        "ContainerCannotStart",
+        f"The container of pod {pod.name} cannot be started: {stopped(why)} Mend what it names "
+        f"in spec.template or spec.image: kubectl describe pod -n {group.namespace} {pod.name}.",
+    )
+
+
+def _ended(group: GroupKey, pod: PodFacts, end: Ended) -> Trouble:
+    """Its process has ended in a way that it should not."""
+    name, restarts = pod.name, pod.container.restarts
+    if end.exit_code == Code.CONFIGURATION:
+        return _of_configuration(pod, end)
+    if end.reason == "OOMKilled":
+        return Trouble(
+            "OutOfMemory",
+            f"The consumer of pod {name} was ended because it used more memory than its limit. "
+            "Give it more in spec.template (resources), or let it take less at once: "
+            "spec.source.eventHubs.bufferBytes, spec.delivery.",
+        )
+    if end.reason in ("StartError", "ContainerCannotRun"):
+        return _not_started(group, pod, said(end.message) or end.reason)
+    message = (
+        f"The consumer of pod {name} has ended with code {end.exit_code}"
+        f"{f', {restarts} times by now' if restarts > 1 else ''}: "
+        f"{stopped(said(end.message) or end.reason or 'it said nothing')} See "
+        f"kubectl logs -n {group.namespace} {name} --previous."
+    )
+    is_again = restarts > 1 or pod.container.waiting == _BACK_OFF
+    return Trouble("CrashLoop" if is_again else "Joining", message, is_soft=not is_again)
+
+
+def _of_configuration(pod: PodFacts, end: Ended) -> Trouble:
+    """The group file, a secret or the handler cannot be used: the consumer's own words say why."""
+    reason, _, rest = said(end.message).partition(": ")
+    if reason not in _OF_CONFIGURATION:
+        reason, rest = "ConfigurationRefused", said(end.message)
+    remedy = (
+        "Mend the code in the image or in the ConfigMap of spec.handler."
+        if reason == "HandlerNotImported"
+        else "Mend spec, or the secret that it names."
+    )
+    why = stopped(rest or "the consumer said nothing")
+    return Trouble(reason, f"The consumer of pod {pod.name} cannot begin: {why} {remedy}")
+
+
+def _not_joined(group: GroupKey, pod: PodFacts, now: float) -> Trouble:
+    """Nothing has failed: it is starting, or hangs."""
+    running = pod.container.running
+    age_s = max(now - (running.since if running is not None else pod.created_at), 0.0)
+    where = f"-n {group.namespace} {pod.name}"
+    if age_s <= JOINS_WITHIN_S:
+        doing = "is joining the group" if running is not None else "is being started"
+        return Trouble("Joining", f"Pod {pod.name} {doing}.", is_soft=True)
+    if running is not None:
+        return Trouble(
+            "PodsNotReady",
+            f"Pod {pod.name} runs, and has not joined the group for more than a minute: does it "
+            f"reach the storage account and the hub? See kubectl logs {where}.",
+        )
+    return Trouble(
+        "PodsNotReady",
+        f"Pod {pod.name} has not started for more than a minute: see kubectl describe pod {where} "
+        "(a volume that cannot be mounted, a node that does not answer).",
+    )

@@ -1,0 +1,48 @@
+"""The manifests of a group from what was seen of it, made anew only where something has changed.
+
+Rules: pure but for what is remembered in the notes. A ConsumerGroup that cannot be read, or a
+Secret that is missing, leaves what stands as it stands: nothing rolls on half of what it takes.
+"""
+
+from __future__ import annotations
+
+from tidegate_operator.edges import Notes, Seen, failure_since
+from tidegate_operator.engines import EngineNotThereError, engine_of
+from tidegate_operator.engines.inputs import render_input
+from tidegate_operator.kinds import Document
+from tidegate_operator.merge import TemplateError
+from tidegate_operator.model import Failure
+from tidegate_operator.settings import OperatorSettings
+
+_REASONS = (TemplateError.reason, EngineNotThereError.reason)
+
+
+def render(
+    settings: OperatorSettings, seen: Seen, notes: Notes
+) -> tuple[tuple[Document, ...] | None, tuple[Failure, ...]]:
+    """The manifests, or None where nothing is to be applied; and why they cannot be made."""
+    spec, sight = seen.spec, seen.sight
+    if spec is None or sight is None or sight.failures or not seen.can_be_rendered:
+        return None, ()
+    key = seen.observation.key
+    made_of = (*notes.read, tuple(sorted(sight.versions.items())), sight.handler_hash)
+    if notes.rendered is not None and notes.rendered[0] == made_of:
+        return notes.rendered[1], ()
+    try:
+        wanted = render_input(
+            key,
+            seen.uid,
+            spec,
+            image=settings.image,
+            pull_policy=settings.image_pull_policy,
+            secret_versions=sight.versions,
+            handler_hash=sight.handler_hash,
+        )
+        manifests = engine_of(spec.engine).manifests(wanted)
+    except (TemplateError, EngineNotThereError) as problem:
+        notes.rendered = None
+        return None, (failure_since(notes, problem.reason, str(problem), seen.observation.now),)
+    for reason in _REASONS:
+        notes.troubles.pop(reason, None)
+    notes.rendered = (made_of, manifests)
+    return manifests, ()

@@ -1,0 +1,152 @@
+"""Who of the group's pods stays and who leaves: one rule for rollouts and for scale-in. Pure.
+
+Rules:
+- Pods that are too many leave. In a rollout that is one old pod for each new one, as soon as the
+  new one's object is there; when the group shrinks it is the difference.
+- First leave those who never came, then those of an old revision, then those who have been told
+  already, then whom Kubernetes would take first in any case (not ready), and then those with the
+  fewest and cheapest partitions. Nobody who is pinned leaves before somebody who is not.
+- Pods that the Deployment did not make count as members and are never victims.
+- Pods are expected in the order in which they were made, so that in a rollout each partition moves
+  once. Who has not been seen for `ABSENT_LIMIT_S` is expected no longer.
+- Members whose pod is being deleted or has ended are leaving, and so are the dead: what they leave
+  behind goes to others at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from tidegate.model import Listing, MemberName, Roster
+from tidegate_operator.model import Observation, PodFacts
+
+ABSENT_LIMIT_S = 60.0
+_ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What becomes of each pod."""
+
+    # Who shall be members in the end, the oldest first.
+    expected: tuple[MemberName, ...]
+    # Pods of the Deployment that shall go, the first to go first.
+    victims: tuple[MemberName, ...]
+    # Everybody who shall hand over: victims, and members whose pods end by themselves.
+    leaving: frozenset[MemberName]
+    # Pods that were waited for long enough.
+    given_up: frozenset[MemberName]
+    # Live pods of the Deployment, and how many of them are of the revision that new pods get.
+    live: int
+    current: int
+
+    @property
+    def is_rolling(self) -> bool:
+        """Whether pods of an old revision are still to be replaced."""
+        return self.current < self.live
+
+
+def is_live(pod: PodFacts) -> bool:
+    """Whether a pod is there to stay, as far as Kubernetes is concerned."""
+    return not pod.is_deleting and pod.phase not in _ENDED
+
+
+def missed_since(
+    before: Mapping[MemberName, float],
+    pods: Collection[PodFacts],
+    alive: Collection[MemberName],
+    now: float,
+) -> dict[MemberName, float]:
+    """Since when, by the operator's clock, each pod that is no member has been missed."""
+    return {
+        pod.name: before.get(pod.name, now)
+        for pod in pods
+        if is_live(pod) and pod.name not in alive
+    }
+
+
+def roles_of(
+    observation: Observation,
+    listing: Listing,
+    seen: Roster,
+    wanted: int,
+    missed: Mapping[MemberName, float],
+    alive: Collection[MemberName],
+    dead: Collection[MemberName],
+) -> Roles:
+    """Everybody's part. `seen` is the roster as it counts now."""
+    given_up = frozenset(
+        name for name, since in missed.items() if observation.now - since >= ABSENT_LIMIT_S
+    )
+    live = sorted(filter(is_live, observation.pods), key=lambda pod: (pod.created_at, pod.name))
+    ours = [pod for pod in live if pod.revision]
+    revision = observation.workload.revision if observation.workload is not None else ""
+    surplus, rank = len(ours) - wanted, _Rank(observation, listing, seen, revision, given_up)
+    first = sorted(ours, key=rank.of)[:surplus] if surplus > 0 else []
+    victims = tuple(pod.name for pod in first)
+    ending = {pod.name for pod in observation.pods if not is_live(pod)} & set(alive)
+    leaving = frozenset({*victims, *ending, *dead})
+    return Roles(
+        expected=tuple(
+            pod.name for pod in live if pod.name not in leaving and pod.name not in given_up
+        ),
+        victims=victims,
+        leaving=leaving,
+        given_up=given_up,
+        live=len(ours),
+        current=sum(rank.is_current(pod) for pod in ours),
+    )
+
+
+class _Rank:
+    """The order in which pods go."""
+
+    def __init__(
+        self,
+        observation: Observation,
+        listing: Listing,
+        seen: Roster,
+        revision: str,
+        given_up: Collection[MemberName],
+    ) -> None:
+        self._listing = listing
+        self._seen = seen
+        self._revision = revision
+        self._given_up = given_up
+        self._pinned = frozenset(observation.wish.pins.values())
+
+    def is_current(self, pod: PodFacts) -> bool:
+        return not self._revision or pod.revision == self._revision
+
+    def of(self, pod: PodFacts) -> tuple[object, ...]:
+        count, load = self._owned(pod.name)
+        return (
+            pod.name not in self._given_up,
+            self.is_current(pod),
+            pod.name not in self._seen.leaving,
+            pod.is_ready,
+            pod.name in self._pinned,
+            count,
+            load,
+            -pod.created_at,
+            pod.name,
+        )
+
+    def _owned(self, name: MemberName) -> tuple[int, float]:
+        owned = owned_by(self._listing, name)
+        presence = self._listing.members.get(name)
+        loads = presence.loads if presence is not None else {}
+        return len(owned), sum(loads.get(partition, 0.0) for partition in owned)
+
+
+def owned_by(listing: Listing, name: MemberName) -> tuple[str, ...]:
+    """The partitions that a member holds, by the listing."""
+    return tuple(
+        row.partition
+        for row in listing.ownerships.values()
+        if row.lease.is_held
+        and not row.is_foreign
+        and row.owner is not None
+        and row.owner.name == name
+    )

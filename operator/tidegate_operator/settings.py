@@ -1,0 +1,82 @@
+"""Typed settings of the operator's process, with their units in their names.
+
+Rules: made once, from the command line; `checked` refuses what cannot work and says what to write.
+Nothing here is about one group: that stands in its ConsumerGroup.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tidegate.settings import SettingsError
+
+_NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSettings:
+    """How the operator watches, looks and acts."""
+
+    # Of its Lease: its own name among the operators, and where the Lease is.
+    identity: str
+    leader_namespace: str
+    leader_name: str = "tidegate-operator"
+    # What is watched; none means all namespaces.
+    namespaces: tuple[str, ...] = ()
+    # The image of the groups that name none.
+    image: str = ""
+    image_pull_policy: str = "IfNotPresent"
+
+    # The leader's Lease: how long it holds, and how often it is renewed.
+    lease_s: float = 15.0
+    renew_s: float = 5.0
+
+    # Groups that are looked at side by side.
+    rounds_at_once: int = 16
+    # A group is looked at this often: while something changes, and when nothing does.
+    tick_s: float = 1.0
+    settled_tick_s: float = 5.0
+    # Two looks at one group are never closer than this, whatever happens to it.
+    closest_s: float = 0.25
+    # After a failure: the first pause, and the longest.
+    first_pause_s: float = 1.0
+    longest_pause_s: float = 60.0
+
+    # How often Secrets and ConfigMaps are looked at, and how often while one is missing.
+    secrets_every_s: float = 30.0
+    missing_every_s: float = 5.0
+    # How often the source is asked for its ends while no member lives to tell them.
+    ends_every_s: float = 30.0
+    # What was applied is compared with what stands, also where no watch has said anything.
+    drift_every_s: float = 300.0
+
+    # What was watched is compared with what the API lists, and a watch that kept something to
+    # itself for so long is silent.
+    compare_every_s: float = 30.0
+    silent_s: float = 60.0
+    # A process whose watch stays silent, or whose rounds stand still, for so long is not alive.
+    unhealthy_s: float = 180.0
+
+    # A finalizer that cannot remove a ledger within this lets go all the same.
+    let_go_s: float = 120.0
+
+    @property
+    def leads_for_s(self) -> float:
+        """How long after a renewal was sent the leader may act: it stops before others may."""
+        return self.lease_s * 0.8
+
+    def checked(self) -> OperatorSettings:
+        """These settings, or SettingsError."""
+        if not self.image:
+            raise SettingsError("--image: name the image that the groups' pods run")
+        for name in (*self.namespaces, self.leader_namespace):
+            if not _NAMESPACE.fullmatch(name):
+                raise SettingsError(f"namespace '{name}': write the name of a namespace")
+        if not 0 < self.renew_s <= self.leads_for_s / 2:
+            raise SettingsError("renew_s must leave time for a second try within the lease")
+        if not 0 < self.tick_s <= self.settled_tick_s:
+            raise SettingsError("tick_s must be above 0 and not above settled_tick_s")
+        if self.rounds_at_once < 1:
+            raise SettingsError("rounds_at_once: write 1 or more")
+        return self

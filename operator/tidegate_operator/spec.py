@@ -1,0 +1,221 @@
+"""What a ConsumerGroup asks for, typed: what its consumers read, and what is the operator's alone.
+
+Rules: pure; read by the same reader as a group file, so both say the same of the same mistake. The
+schema of the resource and its page are made from the fields and the texts here. A message that the
+API server gives as well stands here once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from tidegate.group_file import reading
+from tidegate.group_file.spec import GroupSpec, HandlerSpec, LedgerSpec, Secret
+from tidegate.settings import SettingsError
+from tidegate_operator.model import Wish
+
+MIN_ABOVE_MAX = "scaling.min is above scaling.max: lower the one or raise the other"
+REPLICAS_OUTSIDE = (
+    "replicas is to be within scaling.min and scaling.max: change those too, or, to stop the "
+    "group, write paused: true"
+)
+KEPT_ABOVE_MAX = "pausedReplicas is above scaling.max: write fewer, or raise that too"
+NOT_OUR_ACCOUNT = (
+    "serviceAccountAnnotations are for the ServiceAccount that the operator makes: leave out "
+    "serviceAccountName, or annotate your own"
+)
+LETTERS_ADDRESS = (
+    "delivery.deadLetters.eventHub.connectionString is needed where the source has none: write "
+    "{secret: NAME, key: KEY}"
+)
+
+
+class OnDelete(StrEnum):
+    """What becomes of the ledger when the ConsumerGroup is deleted."""
+
+    KEEP = "Keep"
+    DELETE = "Delete"
+
+
+class ScalingMode(StrEnum):
+    """Who decides how many consumers there are."""
+
+    AUTO = "Auto"
+    OBSERVE = "Observe"
+    EXTERNAL = "External"
+
+
+class EngineKind(StrEnum):
+    """What runs the handler."""
+
+    PYTHON = "python"
+    SPARK = "spark"
+
+
+def _no_texts() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class OperatedLedger(LedgerSpec):
+    """A container of Blob storage, in which the members of the group and the operator meet."""
+
+    on_delete: OnDelete = field(
+        default=OnDelete.KEEP,
+        metadata={
+            "help": "What becomes of the ledger when the group is deleted. `Keep`: a group of the "
+            "same hub and consumer group goes on where this one stood. `Delete`: its checkpoints "
+            "are deleted too."
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OperatedHandler(HandlerSpec):
+    """Your code, in the image or in a ConfigMap."""
+
+    config_map: str | None = field(
+        default=None,
+        metadata={
+            "help": "A ConfigMap with files of yours, which are put beside the group file, so that "
+            "`code` can be `file.py:function`. A change of it is rolled out."
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingSpec:
+    """How many consumers there may be, and who decides it."""
+
+    min: int = field(default=1, metadata={"help": "The fewest consumers."})
+    max: int = field(default=16, metadata={"help": "The most consumers."})
+    mode: ScalingMode = field(
+        default=ScalingMode.AUTO,
+        metadata={
+            "help": "`Auto`: the operator decides. `Observe`: it says what it would decide and "
+            "changes nothing. `External`: somebody else writes `replicas`, such as an autoscaler."
+        },
+    )
+
+    def checked(self) -> ScalingSpec:
+        if self.min > self.max:
+            raise SettingsError(MIN_ABOVE_MAX)
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSpec(GroupSpec):
+    """What is wanted of a group: what its consumers read, how many there are, and how they run."""
+
+    # As in GroupSpec, with the operator's keys among them.
+    ledger: OperatedLedger = field(metadata={"help": "Where the members of the group meet."})
+    handler: OperatedHandler = field(metadata={"help": "What is done with the events."})
+    engine: EngineKind = field(
+        default=EngineKind.PYTHON,
+        metadata={"help": "What runs the handler. `spark` cannot be run by this version."},
+    )
+    replicas: int | None = field(
+        default=None,
+        metadata={
+            "help": "How many consumers: a fixed number for as long as it stands here. Also "
+            "written by `kubectl scale` and by autoscalers. Left out, the operator decides."
+        },
+    )
+    scaling: ScalingSpec = field(
+        default_factory=ScalingSpec,
+        metadata={"help": "How many consumers there may be, and who decides it."},
+    )
+    paused: bool = field(
+        default=False,
+        metadata={"help": "Nothing is read while this is true. Positions are kept."},
+    )
+    paused_replicas: int = field(
+        default=0, metadata={"help": "How many consumers are kept while the group is paused."}
+    )
+    paused_partitions: tuple[str, ...] = field(
+        default=(), metadata={"help": "Partitions that nobody reads for now, such as ['3', '7']."}
+    )
+    pins: Mapping[str, str] = field(
+        default_factory=_no_texts,
+        metadata={
+            "help": "Which member is to own a partition, such as {'3': POD}. It holds while that "
+            "member lives."
+        },
+    )
+    image: str | None = field(
+        default=None,
+        metadata={"help": "The consumers' image. Left out: the operator's own setting."},
+    )
+    service_account_name: str | None = field(
+        default=None,
+        metadata={"help": "A ServiceAccount that is there. Left out: one is made for the group."},
+    )
+    service_account_annotations: Mapping[str, str] = field(
+        default_factory=_no_texts,
+        metadata={
+            "help": "Annotations of the ServiceAccount that is made, such as "
+            "{azure.workload.identity/client-id: ID}."
+        },
+    )
+    template: Mapping[str, Any] | None = field(
+        default=None,
+        metadata={
+            "help": "A pod template that is merged over the operator's: labels and annotations of "
+            "the pods, and their spec. The consumer's container is called `consumer`."
+        },
+    )
+
+    def checked(self) -> OperatorSpec:
+        """This spec, or SettingsError."""
+        scaling = self.scaling
+        if self.replicas is not None and not scaling.min <= self.replicas <= scaling.max:
+            raise SettingsError(REPLICAS_OUTSIDE)
+        if self.paused_replicas > scaling.max:
+            raise SettingsError(KEPT_ABOVE_MAX)
+        if self.service_account_name is not None and self.service_account_annotations:
+            raise SettingsError(NOT_OUR_ACCOUNT)
+        letters = self.delivery.dead_letters.event_hub
+        if letters is not None and letters.connection_string is None:
+            if self.source.event_hubs.connection_string is None:
+                raise SettingsError(LETTERS_ADDRESS)
+        return self
+
+
+def read_spec(document: Mapping[str, Any]) -> OperatorSpec:
+    """What a ConsumerGroup asks for, from its JSON document. Raises SettingsError."""
+    return reading.read_spec(OperatorSpec, document)
+
+
+def wish_of(spec: OperatorSpec) -> Wish:
+    """What decides the size of a group and its roster."""
+    return Wish(
+        min_replicas=spec.scaling.min,
+        max_replicas=spec.scaling.max,
+        replicas=spec.replicas,
+        is_paused=spec.paused,
+        paused_replicas=spec.paused_replicas,
+        pins=spec.pins,
+        paused_partitions=frozenset(spec.paused_partitions),
+    )
+
+
+def secrets_of(spec: OperatorSpec) -> Mapping[str, frozenset[str]]:
+    """The Kubernetes Secrets that the group needs, and which of their keys."""
+    found: dict[str, frozenset[str]] = {}
+    for each in _secrets_in(spec):
+        if each.secret is not None and each.key is not None:
+            found[each.secret] = found.get(each.secret, frozenset()) | {each.key}
+    return MappingProxyType(found)
+
+
+def _secrets_in(section: Any) -> Iterator[Secret]:
+    for each in fields(section):
+        value = getattr(section, each.name)
+        if isinstance(value, Secret):
+            yield value
+        elif is_dataclass(value):
+            yield from _secrets_in(value)

@@ -1,0 +1,262 @@
+"""What the API server itself refuses of a ConsumerGroup, and what it says then.
+
+Rules: pure. `BOUNDS` has what a single field may be, `RULES` what fields of a section mean to each
+other, both by the class of the settings; where a message can be given it says what to write. The
+typed settings have the last word, and refuse what the API server let through before it knew a rule.
+Every text and list is bounded, for the API server works out beforehand what a rule may cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.delivery.policy import Backoff, Batch, Cadence
+from tidegate.group_file.spec import (
+    BlobLetters,
+    DeliverySpec,
+    EventHubsSpec,
+    HandlerSpec,
+    HubLetters,
+    LedgerSpec,
+    LettersSpec,
+    Secret,
+    SourceSpec,
+)
+from tidegate_operator import spec as texts
+from tidegate_operator.spec import OperatedHandler, OperatorSpec, ScalingSpec
+
+Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A CEL rule, and what is said where it does not hold.
+
+    CEL has words of its own: the field `namespace` is `__namespace__` in a rule.
+    """
+
+    rule: str
+    message: str
+    # Whether it refuses a change and not a value.
+    is_of_change: bool = False
+
+    @property
+    def document(self) -> dict[str, str]:
+        found = {"rule": self.rule, "message": self.message}
+        if self.is_of_change:
+            found["reason"] = "FieldValueForbidden"
+        return found
+
+
+def _stays(message: str) -> Rule:
+    return Rule("self == oldSelf", message, is_of_change=True)
+
+
+def _text(most: int, *rules: Rule, pattern: str = "") -> Schema:
+    found: dict[str, Any] = {"minLength": 1, "maxLength": most}
+    if pattern:
+        found["pattern"] = pattern
+    if rules:
+        found["x-kubernetes-validations"] = [rule.document for rule in rules]
+    return found
+
+
+_WHOLE_ABOVE_0: Schema = {"minimum": 1}
+_ABOVE_0: Schema = {"minimum": 0, "exclusiveMinimum": True}
+_COUNT: Schema = {"minimum": 0, "maximum": 2048, "format": "int32"}
+
+# A name of a Kubernetes object.
+_NAME = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+_CONTAINER = Rule(
+    r"self.matches('^[a-z0-9](-?[a-z0-9]){2,62}$')",
+    "write 3 to 63 lower-case letters, digits and single dashes",
+)
+_HUB_NAME = r"^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$"
+
+_ANOTHER_GROUP = (
+    "cannot be changed: positions mean nothing there. Make another ConsumerGroup, or delete this "
+    "one and make it again"
+)
+
+BOUNDS: Mapping[tuple[type[Any], str], Schema] = {
+    (Secret, "env"): _text(253),
+    (Secret, "file"): _text(1024),
+    (Secret, "secret"): _text(253, pattern=_NAME),
+    (Secret, "key"): _text(253, pattern=r"^[-._a-zA-Z0-9]+$"),
+    (EventHubsSpec, "hub"): _text(256, _stays(f"the hub {_ANOTHER_GROUP}"), pattern=_HUB_NAME),
+    (EventHubsSpec, "consumer_group"): _text(
+        50,
+        _stays(f"the consumer group {_ANOTHER_GROUP}"),
+        pattern=r"^(\$Default|[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?)$",
+    ),
+    (EventHubsSpec, "namespace"): _text(
+        260,
+        Rule(
+            r"self.matches('^[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?(:[0-9]+)?$')",
+            "write the host alone, such as NAME.servicebus.windows.net",
+        ),
+        _stays(f"the namespace {_ANOTHER_GROUP}"),
+    ),
+    (EventHubsSpec, "buffer_bytes"): {"minimum": 65536},
+    (LedgerSpec, "container"): _text(
+        63, _CONTAINER, _stays(f"the ledger's container {_ANOTHER_GROUP}")
+    ),
+    (LedgerSpec, "account_url"): _text(
+        1024,
+        Rule(
+            "self.matches('^https?://[^/?#]')",
+            "write a URL such as https://NAME.blob.core.windows.net",
+        ),
+        Rule(
+            "!self.contains('?')",
+            "write the URL without a SAS, and the SAS as sasToken: {secret: NAME, key: KEY}",
+        ),
+        _stays(f"the ledger's account {_ANOTHER_GROUP}"),
+    ),
+    (LedgerSpec, "api_version"): _text(10, pattern=r"^20[0-9]{2}-[0-9]{2}-[0-9]{2}$"),
+    (LedgerSpec, "lease_s"): {"minimum": 15, "maximum": 60, "multipleOf": 1},
+    (LedgerSpec, "hand_over_limit_s"): _ABOVE_0,
+    (LedgerSpec, "reader_silence_s"): _ABOVE_0,
+    (HandlerSpec, "code"): _text(
+        1024,
+        Rule(
+            "self.matches('^.+:[^:]+$')",
+            "write file.py:function or package.module:function",
+        ),
+    ),
+    (OperatedHandler, "config_map"): _text(253, pattern=_NAME),
+    (DeliverySpec, "attempts"): _WHOLE_ABOVE_0,
+    (DeliverySpec, "timeout_s"): _ABOVE_0,
+    (DeliverySpec, "told_s"): _ABOVE_0,
+    (DeliverySpec, "max_state_bytes"): _WHOLE_ABOVE_0,
+    (Backoff, "first_s"): _ABOVE_0,
+    (Backoff, "most_s"): _ABOVE_0,
+    (Batch, "max_events"): _WHOLE_ABOVE_0,
+    (Batch, "max_bytes"): _WHOLE_ABOVE_0,
+    (Batch, "max_wait_s"): {"minimum": 0, "maximum": 60},
+    (Cadence, "every_s"): _ABOVE_0,
+    (Cadence, "every_events"): _WHOLE_ABOVE_0,
+    (Cadence, "duplicate_budget"): _WHOLE_ABOVE_0,
+    (BlobLetters, "container"): _text(63, _CONTAINER),
+    (HubLetters, "hub"): _text(256, pattern=_HUB_NAME),
+    (ScalingSpec, "min"): _COUNT,
+    (ScalingSpec, "max"): {**_COUNT, "minimum": 1},
+    (OperatorSpec, "engine"): {
+        "x-kubernetes-validations": [
+            _stays(
+                "the engine cannot be changed: delete the group, which keeps its ledger, and make "
+                "it again; it goes on where it stood"
+            ).document
+        ]
+    },
+    (OperatorSpec, "replicas"): _COUNT,
+    (OperatorSpec, "paused_replicas"): _COUNT,
+    (OperatorSpec, "paused_partitions"): {
+        "maxItems": 2048,
+        "x-kubernetes-list-type": "set",
+        "items": {"type": "string", "minLength": 1, "maxLength": 128},
+    },
+    (OperatorSpec, "pins"): {
+        "maxProperties": 2048,
+        "additionalProperties": {"type": "string", "minLength": 1, "maxLength": 253},
+    },
+    (OperatorSpec, "image"): _text(512),
+    (OperatorSpec, "service_account_name"): _text(253, pattern=_NAME),
+    (OperatorSpec, "service_account_annotations"): {
+        "maxProperties": 64,
+        "additionalProperties": {"type": "string", "maxLength": 4096},
+    },
+}
+
+RULES: Mapping[type[Any], tuple[Rule, ...]] = {
+    Secret: (
+        Rule(
+            "[has(self.env), has(self.file), has(self.secret)].filter(is, is).size() == 1",
+            "write one of secret: NAME with key: KEY, env: NAME or file: PATH",
+        ),
+        Rule("has(self.secret) == has(self.key)", "secret: NAME and key: KEY go together"),
+    ),
+    SourceSpec: (
+        Rule(
+            "has(self.eventHubs)",
+            "write one source: eventHubs: {hub: NAME, connectionString: {secret: NAME, key: KEY}}; "
+            "other sources cannot be read by this version",
+        ),
+    ),
+    EventHubsSpec: (
+        Rule(
+            "has(self.connectionString) != has(self.__namespace__)",
+            "write either connectionString: {secret: NAME, key: KEY} or namespace: "
+            "NAME.servicebus.windows.net",
+        ),
+        Rule(
+            "self.transport != 'sdk' || !has(self.__namespace__)",
+            "transport sdk reads with a connectionString",
+        ),
+    ),
+    LedgerSpec: (
+        Rule(
+            "has(self.connectionString) != has(self.accountUrl)",
+            "write either connectionString: {secret: NAME, key: KEY} or accountUrl: "
+            "https://NAME.blob.core.windows.net",
+        ),
+        Rule(
+            "!has(self.connectionString) || (!has(self.accountKey) && !has(self.sasToken))",
+            "accountKey and sasToken go with accountUrl: a connectionString has its own",
+        ),
+        Rule(
+            "!(has(self.accountKey) && has(self.sasToken))",
+            "write accountKey or sasToken, not both; with neither, the pods' identity is used",
+        ),
+        Rule(
+            "!has(self.accountUrl) || self.accountUrl.startsWith('https:') || "
+            "has(self.accountKey) || has(self.sasToken)",
+            "an identity's tokens are sent over https only: write accountUrl: https://…, or give "
+            "an accountKey or a sasToken",
+        ),
+    ),
+    Backoff: (
+        Rule(
+            "self.mostSeconds >= self.firstSeconds",
+            "mostSeconds is below firstSeconds: raise the one or lower the other",
+        ),
+    ),
+    Cadence: (
+        Rule(
+            "!(has(self.duplicateBudget) && has(self.everyEvents))",
+            "write duplicateBudget or everyEvents, not both",
+        ),
+    ),
+    LettersSpec: (
+        Rule("!(has(self.blob) && has(self.eventHub))", "write either blob or eventHub"),
+    ),
+    ScalingSpec: (Rule("self.min <= self.max", texts.MIN_ABOVE_MAX),),
+    OperatorSpec: (
+        Rule(
+            "!has(self.replicas) || "
+            "(self.scaling.min <= self.replicas && self.replicas <= self.scaling.max)",
+            texts.REPLICAS_OUTSIDE,
+        ),
+        Rule("self.pausedReplicas <= self.scaling.max", texts.KEPT_ABOVE_MAX),
+        Rule(
+            "!(has(self.serviceAccountName) && has(self.serviceAccountAnnotations))",
+            texts.NOT_OUR_ACCOUNT,
+        ),
+        Rule(
+            "!has(self.delivery) || !has(self.delivery.deadLetters) || "
+            "!has(self.delivery.deadLetters.eventHub) || "
+            "has(self.delivery.deadLetters.eventHub.connectionString) || "
+            "!has(self.source.eventHubs) || has(self.source.eventHubs.connectionString)",
+            texts.LETTERS_ADDRESS,
+        ),
+    ),
+}
+
+# Of the whole document: its name is that of the Service, and begins the pods' names.
+NAME_RULE = Rule(
+    "self.metadata.name.matches('^[a-z]([-a-z0-9]{0,50}[a-z0-9])?$')",
+    "name the group with at most 52 lower-case letters, digits and dashes, a letter first: its "
+    "Service and its pods are called so",
+)

@@ -1,0 +1,162 @@
+"""The `.status` of a ConsumerGroup, field by field: for the schema and the page of the resource.
+
+Rules: pure. The API server drops whatever is in a status and not here. Everything may be missing:
+what is not known is left out, and is not a 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+_COUNT = {"format": "int32"}
+_LONG = {"format": "int64"}
+
+
+def _said(text: str, **schema: Any) -> dict[str, Any]:
+    return {"help": text, "schema": schema}
+
+
+class Truth(StrEnum):
+    """Whether a condition holds."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+class LagKindName(StrEnum):
+    """How far a lag can be relied on."""
+
+    EXACT = "exact"
+    ESTIMATED = "estimated"
+    UNKNOWN = "unknown"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionShape:
+    """One thing that is so or not so, since when, and why."""
+
+    type: str = field(metadata=_said("What is said of.", minLength=1, maxLength=64))
+    status: Truth = field(metadata=_said("Whether it is so."))
+    reason: str | None = field(default=None, metadata=_said("Why, in one word."))
+    message: str | None = field(
+        default=None, metadata=_said("Why, and what can be done.", maxLength=32768)
+    )
+    last_transition_time: str | None = field(
+        default=None, metadata=_said("Since when it is so.", format="date-time")
+    )
+    observed_generation: int | None = field(
+        default=None, metadata=_said("The generation of the spec that it is about.", **_LONG)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MemberShape:
+    """A consumer."""
+
+    name: str = field(metadata=_said("Its name, which is its pod's."))
+    ready: bool | None = field(default=None, metadata=_said("Whether it has joined the group."))
+    partitions: int | None = field(
+        default=None, metadata=_said("How many partitions it owns.", **_COUNT)
+    )
+    weight: float | None = field(
+        default=None, metadata=_said("Its share of the partitions, measured by the others'.")
+    )
+    leaving: bool | None = field(
+        default=None, metadata=_said("Whether it is giving its partitions away.")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionShape:
+    """A partition."""
+
+    partition: str = field(metadata=_said("The partition."))
+    owner: str | None = field(default=None, metadata=_said("The member that owns it."))
+    epoch: int | None = field(
+        default=None, metadata=_said("Counts its owners; a late one is refused.", **_LONG)
+    )
+    sequence_number: int | None = field(
+        default=None, metadata=_said("Up to which event it is handled.", **_LONG)
+    )
+    lag: int | None = field(default=None, metadata=_said("Events not yet handled.", **_LONG))
+    lag_kind: LagKindName | None = field(
+        default=None,
+        metadata=_said(
+            "`exact`; `estimated`: nothing was handled yet, so it is counted from the start; "
+            "`unknown`: somebody could not be asked; `lost`: retention has passed the position, "
+            "and what is left is counted."
+        ),
+    )
+    behind_s: float | None = field(
+        default=None, metadata=_said("How long its oldest event not yet handled has waited.")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StatusShape:
+    """What the operator has seen."""
+
+    observed_generation: int | None = field(
+        default=None, metadata=_said("The generation of the spec that this is about.", **_LONG)
+    )
+    source: str | None = field(default=None, metadata=_said("Where events come from: eventhubs."))
+    state: str | None = field(default=None, metadata=_said("How it stands, in one word."))
+    ready: str | None = field(
+        default=None, metadata=_said("Consumers that have joined, of those that are wanted: 4/4.")
+    )
+    wanted: int | None = field(
+        default=None, metadata=_said("How many consumers there are to be.", **_COUNT)
+    )
+    replicas: int | None = field(
+        default=None, metadata=_said("How many consumers there are; for autoscalers.", **_COUNT)
+    )
+    selector: str | None = field(
+        default=None, metadata=_said("The labels of the consumers; for autoscalers.")
+    )
+    partitions: int | None = field(
+        default=None, metadata=_said("How many partitions the source has.", **_COUNT)
+    )
+    owned: int | None = field(
+        default=None, metadata=_said("How many of them have an owner.", **_COUNT)
+    )
+    lag: int | None = field(
+        default=None,
+        metadata=_said("Events not yet handled, in all partitions where that is known.", **_LONG),
+    )
+    lag_kind: LagKindName | None = field(
+        default=None,
+        metadata=_said("How far it can be relied on: the least of what is said of a partition."),
+    )
+    lag_partitions: int | None = field(
+        default=None, metadata=_said("Of how many partitions it is the sum.", **_COUNT)
+    )
+    behind: str | None = field(
+        default=None, metadata=_said("How long the oldest of them has waited, such as 2s.")
+    )
+    conditions: tuple[ConditionShape, ...] | None = field(
+        default=None,
+        metadata=_said(
+            "What is so, and why: Ready, Balanced, Scaling, PartitionBound, Stuck, RetentionLoss, "
+            "StateBehind, Paused.",
+            **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        ),
+    )
+    members: tuple[MemberShape, ...] | None = field(
+        default=None,
+        metadata=_said(
+            "The consumers.",
+            **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        ),
+    )
+    partition_states: tuple[PartitionShape, ...] | None = field(
+        default=None,
+        metadata=_said(
+            "The partitions, where there are at most 128; `kubectl consumergroup partitions` shows "
+            "them always.",
+            **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["partition"]},
+        ),
+    )

@@ -1,0 +1,92 @@
+"""What the status and its conditions are told from: a group as it looks now, worked out once. Pure.
+
+Rules: a pod that is going, or has run its course, is not counted. A partition that is paused is
+nobody's, and is missed by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tidegate.model import Listing, MemberName, PartitionId
+from tidegate_operator import decide
+from tidegate_operator import lag as lags
+from tidegate_operator.lag import GroupLag
+from tidegate_operator.model import GroupKey, Observation, PodFacts, Steps, Wish
+
+# A partition that is being taken over has nobody for a second or two. So long is too long.
+UNOWNED_LIMIT_S = 15.0
+_FINISHED = frozenset(("Failed", "Succeeded"))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """A group as it looks now."""
+
+    observation: Observation
+    steps: Steps
+    lag: GroupLag
+    # None where there is none, or it is too old to say how things are.
+    listing: Listing | None
+    # How many pods are wanted in the end, and those that there are.
+    wanted: int
+    pods: tuple[PodFacts, ...]
+    partitions: tuple[PartitionId, ...]
+    owners: Mapping[PartitionId, MemberName]
+    paused: frozenset[PartitionId]
+
+    @property
+    def key(self) -> GroupKey:
+        return self.observation.key
+
+    @property
+    def wish(self) -> Wish:
+        return self.observation.wish
+
+    @property
+    def now(self) -> float:
+        return self.observation.now
+
+    @property
+    def ready(self) -> int:
+        """Pods of the Deployment that have joined; those made by hand are nobody's wish."""
+        return sum(pod.is_ready for pod in self.pods if pod.revision)
+
+    @property
+    def unowned(self) -> tuple[PartitionId, ...]:
+        """What nobody reads, though somebody should."""
+        since = self.lag.unowned_since
+        return tuple(partition for partition in self.partitions if partition in since)
+
+    @property
+    def long_unowned(self) -> tuple[PartitionId, ...]:
+        """What nobody has read for longer than a take-over takes."""
+        since = self.lag.unowned_since
+        return tuple(p for p in self.unowned if self.now - since[p] > UNOWNED_LIMIT_S)
+
+
+def view_of(observation: Observation, steps: Steps, lag: GroupLag) -> GroupView:
+    """The group as it looks now."""
+    listing = lags.listing_of(observation)
+    partitions = tuple(lag.partitions)
+    owners: dict[PartitionId, MemberName] = {}
+    for partition in partitions if listing is not None else ():
+        owner = lags.owner_of(listing, partition) if listing is not None else None
+        if owner is not None:
+            owners[partition] = owner
+    return GroupView(
+        observation=observation,
+        steps=steps,
+        lag=lag,
+        listing=listing,
+        wanted=steps.wanted if steps.wanted is not None else decide.wanted(observation),
+        pods=tuple(
+            pod
+            for pod in sorted(observation.pods, key=lambda pod: pod.name)
+            if not pod.is_deleting and pod.phase not in _FINISHED
+        ),
+        partitions=partitions,
+        owners=owners,
+        paused=lags.paused_partitions(observation),
+    )

@@ -1,0 +1,65 @@
+"""How conditions and Events say things: lists that stay short, times, and what others have said.
+
+Rules: pure; a text is one line that a terminal shows as it is, and never longer than it may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+
+from tidegate.model import MemberName, PartitionId
+from tidegate.ops.live import ranges
+
+# Of what a pod, the scheduler or a controller said, so much is repeated.
+SAID_CHARS = 400
+_LIST_CHARS = 120
+_NAMES = 3
+
+
+def cut(text: str, chars: int) -> str:
+    """At most so many characters of a text."""
+    return text if len(text) <= chars else text[: chars - 1] + "…"
+
+
+def said(text: str) -> str:
+    """What somebody else said, as one line: the last, which of a log is the one that matters."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    last = lines[-1] if lines else ""
+    return cut("".join(char if char.isprintable() else " " for char in last), SAID_CHARS)
+
+
+def counted(count: int, noun: str) -> str:
+    """'1 pod', '3 pods'."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def partitions_text(partitions: Collection[PartitionId]) -> str:
+    """'partition 3', 'partitions 0-3 7'."""
+    listed = cut(ranges(partitions), _LIST_CHARS)
+    return f"partition{'' if len(partitions) == 1 else 's'} {listed}"
+
+
+def names_text(names: Sequence[MemberName]) -> str:
+    """The first names, and how many more there are."""
+    shown = ", ".join(names[:_NAMES])
+    return shown if len(names) <= _NAMES else f"{shown} and {len(names) - _NAMES} more"
+
+
+def sentence(text: str) -> str:
+    """The text as a sentence: a capital where it begins, a full stop where it ends."""
+    return capital(stopped(text))
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def stopped(text: str) -> str:
+    """The text with a full stop where it ends."""
+    return text if not text or text[-1] in ".!?…" else text + "."
+
+
+def time_text(at: float) -> str:
+    """A time as Kubernetes writes it."""
+    return datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,266 @@
+"""The chart, rendered by helm: every combination of what can be switched, and what is refused.
+
+No cluster is asked, but for the last tests: they hand what was rendered to a real API server.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.cluster_control_plane import bare_control_plane
+from support.cluster_kubectl import Kubectl
+from support.helm_chart import (
+    CHART,
+    NAMESPACE,
+    Document,
+    Helm,
+    everything_wrong,
+    of_kind,
+    only,
+    operator_of,
+)
+from tidegate_operator.cli import parser
+
+SCOPES: dict[str, list[str]] = {"cluster": [], "one": [NAMESPACE], "two": ["alpha", "beta"]}
+SWITCHES: dict[str, tuple[Document, Document]] = {
+    "replicas": ({"replicas": 1}, {"replicas": 2}),
+    "embedded": ({"embedded": False}, {"embedded": True}),
+    "monitoring": (
+        {},
+        {
+            "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+            "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
+            "dashboard": {"enabled": True, "annotations": {"folder": "Tidegate"}},
+        },
+    ),
+    "network": (
+        {"networkPolicy": {"enabled": False}},
+        {"networkPolicy": {"metricsFrom": [{"namespaceSelector": {}}]}},
+    ),
+    "account": (
+        {},
+        {
+            "serviceAccount": {"create": False, "name": "somebody"},
+            "rbac": {"aggregate": False},
+            "podDisruptionBudget": {"enabled": False},
+        },
+    ),
+    "pod": (
+        {},
+        {
+            "image": {"digest": f"sha256:{'a' * 64}"},
+            "consumer": {"image": "registry.example/consumer:1"},
+            "imagePullSecrets": [{"name": "registry"}],
+            "podLabels": {"team": "water"},
+            "podAnnotations": {"team": "water"},
+            "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
+            "nodeSelector": {"disk": "fast"},
+            "tolerations": [{"key": "a", "operator": "Exists"}],
+            "affinity": {"podAntiAffinity": {}},
+            "topologySpreadConstraints": [],
+            "priorityClassName": "high",
+            "test": {"enabled": False},
+        },
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def helm(helm_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    return Helm(helm_program, tmp_path_factory.mktemp("helm"))
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_every_combination_of_switches_renders_objects_that_keep_all_rules(
+    helm: Helm, scope: str
+) -> None:
+    for choice in itertools.product((0, 1), repeat=len(SWITCHES)):
+        values: Document = {"watch": {"namespaces": SCOPES[scope]}}
+        for pair, which in zip(SWITCHES.values(), choice, strict=True):
+            values |= pair[which]
+        documents = helm.rendered(**values)
+        assert not everything_wrong(documents), values
+        what, *words = operator_of(documents)["args"]
+        told = parser().parse_args(words)
+        assert (what, told.namespace) == ("operator", SCOPES[scope])
+        assert told.all_namespaces == (scope == "cluster")
+
+
+def test_it_passes_the_strict_linter(helm: Helm) -> None:
+    for values in ([], ["--set", "embedded=true"]):
+        ran = helm.tried("lint", "--strict", str(CHART), *values)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_by_default_one_operator_watches_the_whole_cluster_and_nothing_else_comes(
+    helm: Helm,
+) -> None:
+    documents = helm.rendered()
+    kinds = sorted(each["kind"] for each in documents)
+    assert kinds == [
+        "ClusterRole", "ClusterRole", "ClusterRole", "ClusterRoleBinding", "Deployment",
+        "NetworkPolicy", "Pod", "Role", "RoleBinding", "Service", "ServiceAccount",
+    ]  # fmt: skip
+    args = operator_of(documents)["args"]
+    assert args[:2] == ["operator", "run"]
+    assert args[args.index("--image") + 1] == operator_of(documents)["image"]
+
+
+def test_an_operator_of_some_namespaces_has_no_rights_beyond_them(helm: Helm) -> None:
+    documents = helm.rendered(watch={"namespaces": ["alpha", "beta"]}, rbac={"aggregate": False})
+    assert not of_kind(documents, "ClusterRole", "ClusterRoleBinding")
+    where = {each["metadata"]["namespace"] for each in of_kind(documents, "Role")}
+    assert where == {"alpha", "beta", NAMESPACE}
+    leader = only(documents, "Role", "tidegate-operator-leader")
+    assert {word for rule in leader["rules"] for word in rule["resources"]} == {"leases"}
+    args = operator_of(documents)["args"]
+    (named,) = leader["rules"][1]["resourceNames"]
+    assert args[args.index("--leader-name") + 1] == named
+
+
+def test_a_budget_is_there_only_where_an_operator_is_left_to_act(helm: Helm) -> None:
+    assert not of_kind(helm.rendered(replicas=1), "PodDisruptionBudget")
+    (budget,) = of_kind(helm.rendered(replicas=2), "PodDisruptionBudget")
+    assert budget["spec"]["maxUnavailable"] == 1
+
+
+def test_the_embedded_servers_are_where_their_secret_says(helm: Helm) -> None:
+    documents = helm.rendered(embedded=True)
+    secret = only(documents, "Secret", "tidegate-embedded")["stringData"]
+    assert f"sb://tidegate-hub.{NAMESPACE}.svc:5672;" in secret["events"]
+    assert f"http://tidegate-azurite.{NAMESPACE}.svc:10000/" in secret["storage"]
+    for name, port in (("tidegate-hub", 5672), ("tidegate-azurite", 10000)):
+        (there,) = only(documents, "Service", name)["spec"]["ports"]
+        assert there["port"] == port
+        pod = only(documents, "Deployment", name)["spec"]["template"]["spec"]
+        (inside,) = pod["containers"][0]["ports"]
+        assert (inside["name"], inside["containerPort"]) == (there["targetPort"], port)
+
+
+def test_prometheus_is_pointed_at_ports_that_are_there(helm: Helm) -> None:
+    documents = helm.rendered(serviceMonitor={"enabled": True}, watch={"namespaces": ["alpha"]})
+    ports = {
+        port["name"] for port in only(documents, "Service", "tidegate-operator")["spec"]["ports"]
+    }
+    own = only(documents, "ServiceMonitor", "tidegate-operator")["spec"]
+    assert {each["port"] for each in own["endpoints"]} <= ports
+    groups = only(documents, "ServiceMonitor", "tidegate-groups")["spec"]
+    assert groups["namespaceSelector"] == {"matchNames": ["alpha"]}
+
+
+def test_rules_and_dashboard_come_as_they_are_in_their_files(helm: Helm) -> None:
+    documents = helm.rendered(prometheusRule={"enabled": True}, dashboard={"enabled": True})
+    (rule,) = of_kind(documents, "PrometheusRule")
+    assert rule["spec"] == yaml.safe_load((CHART / "rules" / "alerts.yaml").read_text("utf-8"))
+    board = only(documents, "ConfigMap", "tidegate-dashboard")["data"]["tidegate.json"]
+    assert json.loads(board) == json.loads(
+        (CHART / "dashboards" / "tidegate.json").read_text("utf-8")
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"replica": 2}, "replica"),
+        ({"replicas": "two"}, "/replicas"),
+        ({"image": {"digest": "abc"}}, "/image/digest"),
+        ({"watch": {"namespaces": ["Not A Name"]}}, "/watch/namespaces/0"),
+        ({"watch": {"namespaces": "alpha"}}, "/watch/namespaces"),
+        ({"log": {"level": "LOUD"}}, "/log/level"),
+        ({"networkPolicy": {"egressPorts": [70000]}}, "/networkPolicy/egressPorts/0"),
+        ({"embedded": "yes"}, "/embedded"),
+        ({"embeddedHub": {"hubs": ["no spaces"]}}, "/embeddedHub/hubs/0"),
+        ({"serviceAccount": {"create": False}}, "serviceAccount.name is needed"),
+    ],
+)
+def test_values_that_cannot_be_meant_are_refused_by_name(
+    helm: Helm, values: Document, words: str
+) -> None:
+    assert words in helm.refusal(**values).replace("'", "")
+
+
+def test_two_releases_of_one_name_in_two_namespaces_share_no_object(helm: Helm) -> None:
+    first = helm.rendered()
+    second = helm.rendered("--namespace", "elsewhere")
+
+    def names(documents: list[Document]) -> set[tuple[str, str, str]]:
+        return {
+            (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"])
+            for each in documents
+        }
+
+    assert not names(first) & names(second)
+
+
+# --- a real API server
+
+
+@pytest.fixture(scope="module")
+def api(kube_programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
+    folder = tmp_path_factory.mktemp("control-plane") / "state"
+    with bare_control_plane(kube_programs, folder) as kubectl:
+        kubectl.said("create", "namespace", NAMESPACE)
+        kubectl.said("apply", "--server-side", "-f", str(CHART / "crds"))
+        yield kubectl
+
+
+def test_an_api_server_takes_all_of_it_and_lets_restricted_pods_alone_run(
+    helm: Helm, api: Kubectl
+) -> None:
+    label = "pod-security.kubernetes.io/enforce=restricted"
+    api.said("label", "namespace", NAMESPACE, label)
+    documents = helm.rendered(embedded=True, replicas=2, dashboard={"enabled": True})
+    warned = api.tried(
+        "apply", "--server-side", "--dry-run=server", "-f", "-", stdin=as_stream(documents)
+    )
+    assert warned.returncode == 0, warned.stderr
+    assert "would violate PodSecurity" not in warned.stderr
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource", "may"),
+    [
+        ("patch", "consumergroups.tidegate.dev:status", True),
+        ("update", "consumergroups.tidegate.dev:finalizers", True),
+        ("delete", "consumergroups.tidegate.dev", False),
+        ("watch", "pods", True),
+        ("delete", "pods", False),
+        ("create", "pods:exec", False),
+        ("patch", "deployments.apps", True),
+        ("get", "secrets", True),
+        ("list", "secrets", False),
+        ("watch", "secrets", False),
+        ("list", "configmaps", False),
+        ("create", "roles.rbac.authorization.k8s.io", False),
+        ("create", "events", True),
+        ("update", "leases.coordination.k8s.io/tidegate-operator", True),
+        ("update", "leases.coordination.k8s.io/another", False),
+        ("list", "nodes", False),
+    ],
+)
+def test_the_operator_may_do_what_it_needs_and_no_more(
+    helm: Helm, api: Kubectl, verb: str, resource: str, may: bool
+) -> None:
+    rights = of_kind(
+        helm.rendered(), "ServiceAccount", "Role", "RoleBinding", "ClusterRole",
+        "ClusterRoleBinding",
+    )  # fmt: skip
+    api.said("apply", "--server-side", "-f", "-", stdin=as_stream(rights))
+    who = f"--as=system:serviceaccount:{NAMESPACE}:tidegate-operator"
+    kind, _, part = resource.partition(":")
+    asked = api.tried(
+        "auth", "can-i", verb, kind, "-n", NAMESPACE, who,
+        *([f"--subresource={part}"] if part else []),
+    )  # fmt: skip
+    assert asked.stdout.strip() == ("yes" if may else "no"), asked.stderr
+
+
+def as_stream(documents: list[Any]) -> str:
+    return "---\n".join(json.dumps(each) + "\n" for each in documents)

@@ -1,0 +1,78 @@
+"""What a process that cannot go on leaves in its container's own file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tidegate import cli
+from tidegate.commands import last_words
+from tidegate.commands.codes import Code
+from tidegate.commands.last_words import leave
+
+GROUP = """
+apiVersion: tidegate.dev/v1alpha1
+kind: ConsumerGroup
+metadata: {name: home}
+spec:
+  source: {eventHubs: {hub: telemetry, connectionString: {env: HUB}}}
+  ledger: {container: ledger, connectionString: {env: STORE}}
+  handler: {code: "handler.py:handle"}
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of a container; the command line's own function writes to it."""
+    file = tmp_path / "termination-log"
+    file.touch()
+    monkeypatch.setattr(cli, "leave", lambda text: leave(text, file))
+    # Handlers are looked for in folders that are added to it.
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return file
+
+
+def ended(*arguments: str) -> int:
+    """The exit code of a command, without the signals that the process itself listens to."""
+    return cli._carry_out(cli.parser(arguments[:1]).parse_args(arguments))
+
+
+def test_a_handler_that_does_not_import_is_named_in_the_containers_file(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "group.yaml").write_text(GROUP, encoding="utf-8")
+    (tmp_path / "handler.py").write_text("import not_there_at_all\n", encoding="utf-8")
+    for name, value in (
+        ("HUB", "Endpoint=sb://h/;SharedAccessKeyName=k;SharedAccessKey=v"),
+        ("STORE", "UseDevelopmentStorage=true"),
+    ):
+        monkeypatch.setenv(name, value)
+    assert ended("run", str(tmp_path / "group.yaml"), "--check") == Code.CONFIGURATION
+    left = place.read_text(encoding="utf-8")
+    assert left.startswith("HandlerNotImported: handler file 'handler.py':")
+    assert "not_there_at_all" in left
+
+
+def test_a_group_file_that_is_not_there_is_refused_configuration(
+    place: Path, tmp_path: Path
+) -> None:
+    assert ended("run", str(tmp_path / "none.yaml")) == Code.CONFIGURATION
+    assert place.read_text(encoding="utf-8").startswith("ConfigurationRefused: ")
+
+
+def test_where_there_is_no_such_file_none_is_made(tmp_path: Path) -> None:
+    leave("text", tmp_path / "none")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_longer_than_kubernetes_takes_is_cut(tmp_path: Path) -> None:
+    place = tmp_path / "termination-log"
+    place.touch()
+    leave("x" * 10_000, place)
+    assert place.stat().st_size == 4096
+
+
+def test_the_file_is_the_one_that_kubernetes_makes_by_default() -> None:
+    assert Path("/dev/termination-log") == last_words.PLACE

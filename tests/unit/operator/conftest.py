@@ -1,0 +1,31 @@
+"""What the tests of the kubectl plugin share: an API server on loopback, and the command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.plugin_api import PluginApi, plugin_api
+from tidegate_operator.plugin.cli import carried_out
+from unit.operator.plugin_groups import NAMESPACE, Run, group
+
+
+@pytest.fixture
+def groups_api() -> Iterator[PluginApi]:
+    """An API server with one group."""
+    with plugin_api() as kept:
+        kept.put_group(group())
+        yield kept
+
+
+@pytest.fixture
+def run(groups_api: PluginApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Carries out these words, as kubectl hands them on; gives the exit code."""
+    monkeypatch.setenv("KUBECONFIG", str(groups_api.kubeconfig(tmp_path, NAMESPACE)))
+
+    def carry_out(*words: str) -> int:
+        return carried_out(list(words))
+
+    return carry_out

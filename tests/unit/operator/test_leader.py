@@ -1,0 +1,236 @@
+"""Of several operators one acts at a time, and another one soon after it is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from support import virtual_time
+from tidegate_operator.leader import (
+    Leader,
+    LeaseTaken,
+    LeaseUnreachable,
+    Sighting,
+    Turn,
+    sighting_of,
+    turn_of,
+)
+from tidegate_operator.settings import OperatorSettings
+
+SETTINGS = OperatorSettings(identity="a", leader_namespace="tidegate", image="x")
+
+
+class Cluster:
+    """The Lease as an API server keeps it, and what can go wrong on the way to it."""
+
+    def __init__(self) -> None:
+        self.lease: dict[str, Any] | None = None
+        self.writes = 0
+        self.cut_off: set[str] = set()
+        # Whose replies are lost, though what they wrote is written.
+        self.deaf: set[str] = set()
+        self.latency_s = 0.02
+
+
+class Connection:
+    def __init__(self, cluster: Cluster, who: str) -> None:
+        self._cluster = cluster
+        self._who = who
+
+    async def read(self) -> dict[str, Any] | None:
+        await self._reach()
+        return copy.deepcopy(self._cluster.lease)
+
+    async def write(self, lease: dict[str, Any]) -> dict[str, Any]:
+        await self._reach()
+        held = self._cluster.lease
+        version = held["metadata"]["resourceVersion"] if held is not None else None
+        if lease["metadata"].get("resourceVersion") != version:
+            raise LeaseTaken
+        self._cluster.writes += 1
+        written = copy.deepcopy(lease)
+        written["metadata"]["resourceVersion"] = str(self._cluster.writes)
+        self._cluster.lease = written
+        if self._who in self._cluster.deaf:
+            raise LeaseUnreachable("the reply is lost")
+        return copy.deepcopy(written)
+
+    async def _reach(self) -> None:
+        await asyncio.sleep(self._cluster.latency_s)
+        if self._who in self._cluster.cut_off:
+            raise LeaseUnreachable("nothing answers")
+
+
+class Candidate:
+    """An operator that notes when it acts."""
+
+    def __init__(
+        self, cluster: Cluster, name: str, wall: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        settings = OperatorSettings(identity=name, leader_namespace="tidegate", image="x")
+        self.name = name
+        self.terms: list[tuple[float, float]] = []
+        self.leader = Leader(
+            Connection(cluster, name), settings, virtual_time.now, wall, lambda: 0.5
+        )
+        self.task = asyncio.create_task(self.leader.run(self._lead))
+        self._began: float | None = None
+
+    @property
+    def acts(self) -> bool:
+        return self._began is not None
+
+    async def _lead(self) -> None:
+        self._began = virtual_time.now()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.terms.append((self._began, virtual_time.now()))
+            self._began = None
+
+    async def end(self) -> None:
+        self.task.cancel()
+        await asyncio.wait([self.task])
+
+
+async def until(condition: Callable[[], bool], seconds: float = 120.0) -> float:
+    """When it came true."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.01)
+    return virtual_time.now()
+
+
+def test_the_only_operator_leads_at_once_and_goes_on_leading() -> None:
+    async def course() -> None:
+        one = Candidate(Cluster(), "a")
+        assert await until(lambda: one.acts) < 0.1
+        await asyncio.sleep(600)
+        assert one.acts and one.leader.is_leading and not one.terms
+        await one.end()
+        assert not one.leader.is_leading
+
+    virtual_time.run(course())
+
+
+def test_of_two_operators_that_start_together_one_acts() -> None:
+    async def course() -> None:
+        cluster = Cluster()
+        both = [Candidate(cluster, "a"), Candidate(cluster, "b")]
+        await until(lambda: any(each.acts for each in both))
+        for _ in range(600):
+            await asyncio.sleep(0.1)
+            assert sum(each.acts for each in both) == 1
+        for each in both:
+            await each.end()
+
+    virtual_time.run(course())
+
+
+def test_a_clean_end_hands_the_lease_to_the_next_one_within_seconds() -> None:
+    async def course() -> None:
+        cluster = Cluster()
+        one = Candidate(cluster, "a")
+        await until(lambda: one.acts)
+        two = Candidate(cluster, "b")
+        await asyncio.sleep(30)
+        assert not two.acts
+        at = virtual_time.now()
+        await one.end()
+        assert await until(lambda: two.acts) - at < 3.0
+        await two.end()
+
+    virtual_time.run(course())
+
+
+@pytest.mark.parametrize("skew_s", [-3600.0, 0.0, 3600.0])
+def test_who_is_cut_off_stops_acting_before_another_one_begins(skew_s: float) -> None:
+    async def course() -> None:
+        cluster = Cluster()
+        one = Candidate(cluster, "a")
+        await until(lambda: one.acts)
+        two = Candidate(cluster, "b", lambda: skew_s)
+        await asyncio.sleep(20)
+        cluster.cut_off.add("a")
+        cut_at = virtual_time.now()
+        taken_at = await until(lambda: two.acts)
+        assert len(one.terms) == 1 and one.terms[0][1] < taken_at
+        assert taken_at - cut_at < SETTINGS.lease_s + SETTINGS.renew_s
+        cluster.cut_off.clear()
+        await asyncio.sleep(60)
+        assert two.acts and not one.acts
+        await one.end()
+        await two.end()
+
+    virtual_time.run(course())
+
+
+def test_a_renewal_that_hangs_does_not_prolong_the_right_to_act() -> None:
+    async def course() -> None:
+        cluster = Cluster()
+        one = Candidate(cluster, "a")
+        await until(lambda: one.acts)
+        cluster.latency_s = 1000.0
+        hung_at = virtual_time.now()
+        await until(lambda: not one.acts)
+        # From when the last renewal was sent.
+        assert virtual_time.now() - hung_at < SETTINGS.leads_for_s + 0.1
+        await one.end()
+
+    virtual_time.run(course())
+
+
+def test_an_operator_whose_replies_are_lost_sees_that_the_lease_is_its_own() -> None:
+    async def course() -> None:
+        cluster = Cluster()
+        one = Candidate(cluster, "a")
+        await until(lambda: one.acts)
+        cluster.deaf.add("a")
+        await asyncio.sleep(SETTINGS.renew_s + 1)
+        cluster.deaf.clear()
+        await asyncio.sleep(60)
+        assert one.acts and not one.terms
+        await one.end()
+
+    virtual_time.run(course())
+
+
+def test_the_lease_of_one_that_died_is_taken_after_its_time_by_ones_own_clock() -> None:
+    held = {"metadata": {"resourceVersion": "7"}, "spec": {
+        "holderIdentity": "gone", "leaseDurationSeconds": 15,
+        "renewTime": "2001-01-01T00:00:00.000000Z",
+    }}  # fmt: skip
+    first = sighting_of(held, None, 100.0)
+    assert turn_of(first, "a", 100.0) is Turn.WAIT
+    same = sighting_of(held, first, 114.0)
+    assert turn_of(same, "a", 114.9) is Turn.WAIT
+    assert turn_of(same, "a", 115.1) is Turn.TAKE
+    renewed = sighting_of({**held, "metadata": {"resourceVersion": "8"}}, same, 115.2)
+    assert turn_of(renewed, "a", 116.0) is Turn.WAIT
+
+
+def test_a_lease_that_nobody_holds_is_taken() -> None:
+    assert turn_of(None, "a", 0.0) is Turn.TAKE
+    assert turn_of(Sighting("", "3", 1.0, 0.0), "a", 0.0) is Turn.TAKE
+    assert turn_of(Sighting("a", "3", 15.0, 0.0), "a", 99.0) is Turn.RENEW
+
+
+def test_a_part_that_fails_ends_the_leading_with_its_reason() -> None:
+    async def course() -> None:
+        leader = Leader(
+            Connection(Cluster(), "a"), SETTINGS, virtual_time.now, lambda: 0.0, lambda: 0.5
+        )
+
+        async def fails() -> None:
+            await asyncio.sleep(1)
+            raise ValueError("a defect")
+
+        with pytest.raises(ValueError, match="a defect"):
+            await leader.run(fails)
+        assert not leader.is_leading
+
+    virtual_time.run(course())

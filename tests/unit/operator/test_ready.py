@@ -1,0 +1,186 @@
+"""Ready: what the user asked for runs, or why it does not and what to do, reason by reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tidegate_operator.model import ContainerFacts, Ended, Running, Steps, Wish
+from unit.operator.looked_at import Looks, with_pod
+from unit.operator.observed import NOW, Seen, group, pod, presence, starting
+
+
+def ready(seen: Seen, **more: object) -> Looks:
+    return Looks(seen, **more).look()  # type: ignore[arg-type]
+
+
+def test_a_group_whose_pods_have_joined_and_own_everything_is_ready() -> None:
+    looks = ready(group(2, 4))
+    assert looks.says("Ready") == ("True", "Ready")
+    assert looks.condition("Ready").message == (
+        "2 of 2 pods have joined, and 4 partitions have an owner."
+    )
+    assert looks.told["state"] == "Balanced"
+
+
+# --- on the way
+
+
+def test_pods_that_have_only_just_begun_are_joining() -> None:
+    for bad in (
+        starting("m1"),
+        pod("m1", is_ready=False, container=ContainerFacts(running=Running(NOW - 5))),
+    ):
+        looks = ready(with_pod(bad))
+        assert looks.says("Ready") == ("False", "Joining")
+        assert looks.events == []
+        assert looks.told["state"] == "Joining"
+
+
+def test_a_first_restart_in_place_is_no_crash_loop() -> None:
+    end = Ended(NOW - 20, NOW - 1, "Error", 137)
+    back = ContainerFacts(running=Running(NOW), last_end=end, restarts=1)
+    looks = ready(with_pod(pod("m1", is_ready=False, container=back)))
+    assert looks.says("Ready") == ("False", "Joining")
+    assert "code 137" in looks.condition("Ready").message
+
+
+def test_a_deployment_that_has_made_no_pod_yet_says_so() -> None:
+    seen = group(2, 4)
+    seen.pods.clear()
+    looks = ready(seen)
+    assert looks.says("Ready") == ("False", "NoPods")
+    assert "kubectl describe deployment -n default home" in looks.condition("Ready").message
+
+
+def test_members_that_have_told_of_no_partition_are_joining() -> None:
+    seen = group(2, 4)
+    seen.owners.clear()
+    looks = ready(seen)
+    assert looks.says("Ready") == ("False", "Joining")
+    assert "can they reach the hub?" in looks.condition("Ready").message
+
+
+# --- what is wrong with the wish, or with what it names
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "SpecInvalid",
+        "SecretMissing",
+        "SecretKeyMissing",
+        "TemplateImpossible",
+        "EngineNotThere",
+        "LedgerDenied",
+        "LedgerMissing",
+        "LedgerInvalid",
+        "HubUnknown",
+        "HubDenied",
+        "NameTaken",
+    ],
+)
+def test_what_stands_in_the_way_is_told_although_pods_read_on(reason: str) -> None:
+    looks = Looks(group(2, 4)).fail(reason, "secret 'a' is not there. Create it").look()
+    assert looks.says("Ready") == ("False", reason)
+    assert looks.condition("Ready").message == "Secret 'a' is not there. Create it."
+    assert looks.told["state"] == reason
+    assert looks.events == [("Warning", reason)]
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason", "word"),
+    [
+        ('pods "m1" is forbidden: exceeded quota: few, requested: pods=1', "QuotaExceeded", "few"),
+        ('pods "m1" is forbidden: violates PodSecurity "restricted"', "PodsRefused", "violates"),
+    ],
+)
+def test_pods_that_kubernetes_does_not_allow_are_told_with_its_own_words(
+    failure: str, reason: str, word: str
+) -> None:
+    seen = group(2, 4)
+    assert seen.workload is not None
+    seen.workload = replace(seen.workload, failure=failure)
+    seen.go("m1")
+    seen.give_away(["m1"], "m0")
+    looks = ready(seen)
+    assert looks.says("Ready") == ("False", reason)
+    assert word in looks.condition("Ready").message
+
+
+# --- what the operator cannot see
+
+
+def test_a_ledger_that_cannot_be_reached_leaves_it_unknown_because_members_may_go_on() -> None:
+    seen = group(2, 4, has_ledger=False)
+    looks = Looks(seen).fail("LedgerUnreachable", "storage does not answer").look()
+    assert looks.says("Ready") == ("Unknown", "LedgerUnreachable")
+    assert looks.says("Balanced") == ("Unknown", "LedgerNotRead")
+
+
+@pytest.mark.parametrize("reason", ["HubUnreachable", "KubernetesUnreachable", "Conflict"])
+def test_what_the_operator_could_not_ask_does_not_matter_while_members_read(reason: str) -> None:
+    looks = Looks(group(2, 4)).fail(reason).look()
+    assert looks.says("Ready") == ("True", "Ready")
+
+
+def test_a_hub_that_cannot_be_reached_is_told_where_pods_are_missing() -> None:
+    looks = Looks(with_pod(starting("m1"))).fail("HubUnreachable").look()
+    assert looks.says("Ready") == ("False", "HubUnreachable")
+
+
+def test_an_operator_that_has_just_begun_lets_stand_what_was_said() -> None:
+    looks = Looks(group(2, 4)).look()
+    before = looks.told
+    looks.restart()
+    looks.seen.has_ledger = False
+    looks.look(after_s=30.0)
+    assert looks.told == before
+    assert looks.events == []
+
+
+# --- partitions that nobody owns
+
+
+def test_a_partition_that_is_being_taken_over_does_not_change_it_and_a_long_one_does() -> None:
+    looks = ready(group(2, 4))
+    looks.seen.owners["3"] = ""
+    assert looks.look(after_s=1.0).says("Ready") == ("True", "Ready")
+    assert looks.look(after_s=15.0).says("Ready") == ("True", "Ready")
+    assert looks.look(after_s=1.0).says("Ready") == ("False", "PartitionsUnowned")
+    assert "partition 3" in looks.condition("Ready").message
+    assert looks.told["state"] == "PartitionsUnowned"
+    looks.restart().look(after_s=1.0)
+    assert looks.says("Ready") == ("False", "PartitionsUnowned")
+    assert looks.events == []
+
+
+def test_a_group_that_begins_is_joining_until_everything_has_an_owner() -> None:
+    seen = group(2, 4)
+    seen.owners["3"] = ""
+    looks = ready(seen)
+    assert looks.says("Ready") == ("False", "Joining")
+    seen.owners["3"] = "m0"
+    assert looks.look(after_s=1.0).says("Ready") == ("True", "Ready")
+    assert ("Normal", "Ready") in looks.events
+
+
+# --- wishes
+
+
+def test_paused_deleted_and_scaled_to_zero() -> None:
+    assert ready(group(2, 4, wish=Wish(is_paused=True))).says("Ready") == ("False", "Paused")
+    assert ready(group(2, 4, is_deleting=True)).says("Ready") == ("False", "Deleting")
+    looks = Looks(group(0)).look(steps=Steps(wanted=0))
+    assert looks.says("Ready") == ("True", "ScaledToZero")
+    assert looks.told["state"] == "ScaledToZero"
+
+
+def test_a_pod_that_was_made_by_hand_does_not_stand_in_for_one_that_is_wanted() -> None:
+    seen = with_pod(starting("m1"))
+    seen.pods["by-hand"] = pod("by-hand", revision="")
+    seen.members["by-hand"] = presence("by-hand")
+    looks = ready(seen)
+    assert looks.says("Ready") == ("False", "Joining")
+    assert looks.told["ready"] == "1/2"

@@ -1,0 +1,234 @@
+"""Rounds of one group: what they write, what they leave alone, and what they say went wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.operated_world import KEY, NAME, WORKLOAD, OperatedWorld
+from tidegate.model import LeaseState, Listing, Presence, Roster
+from tidegate.ports import Announce, Join, List, Refusal, WriteRoster
+from tidegate_operator.edges import NotLeadingError
+from tidegate_operator.kinds import CONFIG_MAP, SECRET, ObjectName
+from tidegate_operator.kube_errors import Unreachable, silence
+from tidegate_operator.letting_go import FINALIZER
+from tidegate_operator.model import LedgerTrouble
+
+
+@pytest.fixture
+def world() -> OperatedWorld:
+    world = OperatedWorld()
+    world.put_secret()
+    world.create(scaling={"min": 2, "max": 4})
+    return world
+
+
+def settle(world: OperatedWorld) -> None:
+    for _ in range(5):
+        world.round()
+
+
+def join(world: OperatedWorld, name: str) -> None:
+    """A member that lives and says so."""
+    memory, lease = world.ledger.memory, f"lease-{name}"
+    memory.perform_at(Join(name, lease), world.now)
+    memory.perform_at(Announce(Presence(name, "", LeaseState.LEASED, "life"), lease), world.now)
+
+
+def test_one_round_makes_all_that_a_group_needs(world: OperatedWorld) -> None:
+    world.round()
+    kinds = {name.kind.name for name in world.kube.objects}
+    assert {
+        "ConfigMap", "Deployment", "PodDisruptionBudget", "Service", "ServiceAccount",
+    } <= kinds  # fmt: skip
+    assert world.deployment is not None and world.deployment["spec"]["replicas"] == 2
+    assert world.status["observedGeneration"] == 1
+    assert world.condition("Ready")[0] == "False"
+
+
+def test_a_group_on_which_nothing_happens_is_written_nowhere(world: OperatedWorld) -> None:
+    settle(world)
+    for _ in range(100):
+        world.round(after_s=5.0)
+        assert not [each for each in world.kube.written if not each.startswith("status")]
+        assert not world.ledger.performed or isinstance(world.ledger.performed[0], WriteRoster)
+    assert world.kube.written == []
+
+
+def test_an_operator_that_starts_anew_writes_nothing_but_the_roster_once(
+    world: OperatedWorld,
+) -> None:
+    settle(world)
+    world.start()
+    performed = []
+    for _ in range(20):
+        world.round()
+        assert world.kube.written == []
+        performed += world.ledger.performed
+    assert [type(each) for each in performed] == [WriteRoster]
+
+
+def test_what_somebody_changed_is_put_right(world: OperatedWorld) -> None:
+    settle(world)
+    assert world.deployment is not None
+    template = {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 1}}}}
+    world.kube.edit(WORKLOAD, template)
+    world.round()
+    assert world.deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > 100
+    world.kube.take(ObjectName(CONFIG_MAP, KEY.namespace, f"{KEY.name}-group"))
+    world.kube.take(WORKLOAD)
+    world.round(after_s=400.0)
+    assert world.deployment is not None
+    assert ObjectName(CONFIG_MAP, KEY.namespace, f"{KEY.name}-group") in world.kube.objects
+
+
+def test_a_missing_secret_is_said_and_nothing_is_made_of_half_a_group() -> None:
+    world = OperatedWorld()
+    world.create()
+    world.round()
+    truth, reason, message = world.condition("Ready")
+    assert (truth, reason) == ("False", "SecretMissing") and "azure" in message
+    assert world.deployment is None
+    world.put_secret()
+    world.round(after_s=5.0)
+    assert world.deployment is not None
+
+
+def test_a_secret_that_goes_missing_changes_nothing_that_stands(world: OperatedWorld) -> None:
+    settle(world)
+    before = world.deployment
+    secret = world.kube.objects[ObjectName(SECRET, KEY.namespace, "azure")]
+    world.kube.take(ObjectName(SECRET, KEY.namespace, "azure"))
+    world.round(after_s=40.0)
+    assert world.condition("Ready")[1] == "SecretMissing"
+    assert world.deployment == before
+    world.kube.put(secret)
+    world.round(after_s=40.0)
+    assert world.condition("Ready")[1] != "SecretMissing"
+
+
+def test_a_spec_that_cannot_be_read_leaves_what_stood(world: OperatedWorld) -> None:
+    settle(world)
+    before = world.deployment
+    world.kube.edit(NAME, {"spec": {"handler": {"code": 5}}})
+    world.round()
+    assert world.condition("Ready")[1] == "SpecInvalid"
+    assert world.deployment == before
+    world.kube.edit(NAME, {"spec": {"handler": {"code": "other:handle"}}})
+    world.round()
+    assert world.condition("Ready")[1] != "SpecInvalid" and world.deployment != before
+
+
+def test_without_storage_nothing_is_changed_but_what_the_user_asked_of_the_pods(
+    world: OperatedWorld,
+) -> None:
+    settle(world)
+    world.cut_off_storage()
+    for _ in range(30):
+        world.round()
+        assert world.ledger.performed == []
+    assert world.deployment is not None and world.deployment["spec"]["replicas"] == 2
+    assert world.condition("Ready")[1] == "LedgerUnreachable"
+    world.ledger.problem = None
+    world.round()
+    assert world.condition("Ready")[1] != "LedgerUnreachable"
+
+
+def test_an_operator_that_no_longer_leads_writes_nothing(world: OperatedWorld) -> None:
+    world.leads = False
+    with pytest.raises(NotLeadingError):
+        world.round()
+    assert world.kube.written == [] and world.ledger.performed == []
+    assert world.deployment is None
+
+
+def test_a_roster_that_somebody_else_wrote_meanwhile_is_no_error(world: OperatedWorld) -> None:
+    join(world, "by-hand")
+
+    def write() -> None:
+        world.ledger.memory.perform_at(WriteRoster(Roster(generation=9), ""), world.now)
+
+    world.ledger.meanwhile = write
+    world.round()
+    assert [type(each) for each in world.ledger.performed] == [WriteRoster]
+    assert world.condition("Ready")[1] not in set(LedgerTrouble)
+    listing = world.ledger.memory.perform_at(List(), world.now)
+    assert isinstance(listing, Listing) and listing.roster is not None
+    assert listing.roster.generation == 9
+
+
+def test_a_cluster_that_does_not_answer_is_said_and_tried_again(world: OperatedWorld) -> None:
+    world.kube.fails = silence("apply", "connection refused")
+    world.round()
+    assert world.condition("Ready")[1] == Unreachable.reason
+    world.round()
+    assert world.deployment is not None
+    assert world.condition("Ready")[1] != Unreachable.reason
+
+
+def test_a_group_that_is_gone_is_over(world: OperatedWorld) -> None:
+    settle(world)
+    world.delete()
+    assert world.round().is_over
+
+
+# --- the ledger that goes with its group
+
+
+@pytest.fixture
+def finished() -> OperatedWorld:
+    """A group that says onDelete: Delete, and stands."""
+    world = OperatedWorld()
+    world.put_secret()
+    world.create()
+    world.kube.edit(NAME, {"spec": {"ledger": {"onDelete": "Delete"}}})
+    settle(world)
+    return world
+
+
+def test_only_a_group_whose_ledger_goes_with_it_has_a_finalizer(
+    world: OperatedWorld, finished: OperatedWorld
+) -> None:
+    settle(world)
+    assert world.group is not None and not world.group["metadata"].get("finalizers")
+    assert finished.group is not None
+    assert finished.group["metadata"]["finalizers"] == [FINALIZER]
+    finished.kube.edit(NAME, {"spec": {"ledger": {"onDelete": "Keep"}}})
+    finished.round()
+    assert finished.group["metadata"]["finalizers"] == []
+
+
+def test_the_ledger_goes_after_the_pods_and_before_the_group(finished: OperatedWorld) -> None:
+    finished.delete()
+    finished.ledger.left = 3
+    finished.round()
+    assert finished.deployment is None
+    finished.round()
+    assert finished.ledger.erased == 0 and NAME in finished.kube.objects
+    finished.ledger.left = 0
+    finished.round()
+    assert finished.ledger.erased == 1 and NAME not in finished.kube.objects
+    assert "LedgerErased" in finished.events()
+    assert finished.round().is_over
+
+
+@pytest.mark.parametrize("refusal", [Refusal.UNKNOWN, Refusal.DENIED])
+def test_a_ledger_that_cannot_be_removed_stays_and_the_group_goes(
+    finished: OperatedWorld, refusal: Refusal
+) -> None:
+    finished.cut_off_storage(refusal)
+    finished.delete()
+    began = finished.now
+    while finished.group is not None:
+        finished.round()
+        assert finished.now - began < 600
+    assert finished.ledger.erased == 0
+    assert "LedgerLeft" in finished.events()
+
+
+def test_somebody_elses_finalizer_is_not_lost(finished: OperatedWorld) -> None:
+    finished.kube.edit(NAME, {"metadata": {"finalizers": [FINALIZER, "other.example/keeps"]}})
+    finished.delete()
+    for _ in range(5):
+        finished.round()
+    assert finished.group is not None
+    assert finished.group["metadata"]["finalizers"] == ["other.example/keeps"]

@@ -1,0 +1,181 @@
+"""The status as the resource shows it: true, bounded, and written only when it is worth it."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from tidegate.group_file.names import camel_name
+from tidegate.model import Figures
+from tidegate_operator.model import Ends, Steps, Wish
+from tidegate_operator.spec_status import ConditionShape, MemberShape, PartitionShape, StatusShape
+from tidegate_operator.status import MEMBERS_TOLD, PARTITIONS_TOLD, changed
+from unit.operator.looked_at import Looks, end, figures, stored
+from unit.operator.observed import NOW, Seen, group, pod, presence
+
+
+def reading(handled: int = 95) -> Seen:
+    """Two members that read four partitions, each 100 events long."""
+    seen = group(2, 4, asked_before_s=0.5)
+    for partition, owner in seen.owners.items():
+        stored(seen, partition, 90, enqueued_at=NOW - 30)
+        figures(seen, owner, partition, Figures(end=99, handled=handled, behind_s=1.5))
+    return seen
+
+
+def status(seen: Seen, **more: Any) -> dict[str, Any]:
+    return dict(Looks(seen, **more).look().told)
+
+
+def test_the_columns_say_what_there_is() -> None:
+    told = status(reading())
+    assert {key: value for key, value in told.items() if not isinstance(value, list)} == {
+        "observedGeneration": 1,
+        "source": "eventhubs",
+        "state": "Balanced",
+        "ready": "2/2",
+        "wanted": 2,
+        "replicas": 2,
+        "selector": "tidegate.dev/group=home",
+        "lag": 16,
+        "lagKind": "exact",
+        "lagPartitions": 4,
+        "behind": "2s",
+        "partitions": 4,
+        "owned": 4,
+    }
+
+
+def test_each_partition_has_owner_epoch_position_and_lag() -> None:
+    assert status(reading())["partitionStates"][1] == {
+        "partition": "1",
+        "owner": "m1",
+        "epoch": 3,
+        "sequenceNumber": 95,
+        "lag": 4,
+        "lagKind": "exact",
+        "behindSeconds": 2.0,
+    }
+
+
+def test_each_member_has_what_it_owns_and_whether_it_goes() -> None:
+    seen = reading()
+    seen.members["by-hand"] = presence("by-hand", weight=2.0)
+    seen.pods["m2"] = pod("m2", is_ready=False)
+    told = Looks(seen).look(steps=Steps(wanted=2, leaving=frozenset({"m1"}))).told["members"]
+    assert told == [
+        {"name": "by-hand", "ready": True, "partitions": 0, "weight": 2.0, "leaving": False},
+        {"name": "m0", "ready": True, "partitions": 2, "weight": 1.0, "leaving": False},
+        {"name": "m1", "ready": True, "partitions": 2, "weight": 1.0, "leaving": True},
+        {"name": "m2", "ready": False, "partitions": 0, "leaving": False},
+    ]
+
+
+def test_what_is_not_known_is_left_out_and_is_no_nought() -> None:
+    told = status(group(2, 4, has_ledger=False))
+    absent = ("lag", "behind", "partitions", "owned", "partitionStates")
+    assert [key for key in absent if key in told] == []
+    unknown = status(replace(reading(), asked_before_s=61.0))
+    assert "lag" not in unknown
+    assert (unknown["lagKind"], unknown["lagPartitions"]) == ("unknown", 0)
+    assert unknown["partitions"] == 4
+    assert "owned" not in unknown
+    assert unknown["partitionStates"][0] == {"partition": "0", "lagKind": "unknown"}
+
+
+def test_the_lag_says_of_how_many_partitions_it_is_the_sum() -> None:
+    seen = reading()
+    seen.members["m1"] = presence("m1")
+    told = status(seen)
+    assert (told["lag"], told["lagPartitions"], told["partitions"]) == (8, 2, 4)
+
+
+def test_a_group_of_no_pods_is_told_of_by_the_source() -> None:
+    seen = group(0)
+    told = status(seen, ends=Ends({"0": end(9), "1": None}))
+    assert (told["ready"], told["wanted"], told["partitions"], told["owned"]) == ("0/1", 1, 2, 0)
+
+
+def test_a_paused_group_wants_the_pods_that_it_keeps() -> None:
+    told = status(group(2, 4, wish=Wish(is_paused=True, paused_replicas=1)))
+    assert (told["wanted"], told["ready"], told["state"]) == (1, "2/1", "Paused")
+
+
+def test_a_large_group_has_a_status_of_bounded_size() -> None:
+    seen = group(200, 1024)
+    told = status(seen)
+    assert len(told["members"]) == MEMBERS_TOLD
+    assert "partitionStates" not in told
+    assert (told["partitions"], told["owned"]) == (1024, 1024)
+    assert len(status(group(32, PARTITIONS_TOLD))["partitionStates"]) == PARTITIONS_TOLD
+
+
+def test_the_schema_has_every_field_that_is_told() -> None:
+    told = status(reading())
+    for shape, said in (
+        (StatusShape, told),
+        (ConditionShape, told["conditions"][0]),
+        (MemberShape, told["members"][0]),
+        (PartitionShape, told["partitionStates"][0]),
+    ):
+        names = {camel_name(each.name) for each in fields(shape)}
+        assert set(said) - names == set()
+
+
+# --- when it is worth writing
+
+
+def test_nothing_is_written_over_the_same() -> None:
+    told = status(reading())
+    assert changed(None, told, age_s=0.0)
+    assert not changed(told, dict(told), age_s=3600.0)
+
+
+def test_a_new_owner_is_written_at_once() -> None:
+    looks = Looks(reading()).look()
+    before = looks.told
+    looks.seen.owners["3"] = "m0"
+    assert changed(before, looks.look(after_s=1.0).told, age_s=0.0)
+
+
+def test_a_new_generation_is_written_at_once_although_nothing_else_is_new() -> None:
+    told = status(reading())
+    assert changed(told, {**told, "observedGeneration": 2}, age_s=0.0)
+
+
+def test_a_condition_is_written_at_once_and_only_its_words_later() -> None:
+    told = status(reading())
+    (first, *others) = told["conditions"]
+    flipped = {**told, "conditions": [{**first, "reason": "Other"}, *others]}
+    assert changed(told, flipped, age_s=0.0)
+    reworded = {**told, "conditions": [{**first, "message": "3 times by now"}, *others]}
+    assert not changed(told, reworded, age_s=29.0)
+    assert changed(told, reworded, age_s=30.0)
+
+
+@pytest.mark.parametrize(
+    ("lag", "behind", "written_after_s"),
+    [
+        pytest.param(1000, "60s", None, id="the same"),
+        pytest.param(1050, "60s", 30.0, id="a little more"),
+        pytest.param(2000, "60s", 5.0, id="twice as much"),
+        pytest.param(1000, "90s", 5.0, id="half as long again"),
+        pytest.param(1000, "62s", 30.0, id="a little longer"),
+        pytest.param(1000, "5m", 5.0, id="minutes"),
+        pytest.param(None, None, 5.0, id="unknown"),
+    ],
+)
+def test_lag_is_written_when_a_person_would_say_that_it_has_changed(
+    lag: int | None, behind: str | None, written_after_s: float | None
+) -> None:
+    before = {**status(reading()), "lag": 1000, "behind": "60s"}
+    after = {**before, "lag": lag, "behind": behind}
+    ages = [age_s for age_s in (0.0, 4.9, 5.0, 29.9, 30.0) if changed(before, after, age_s=age_s)]
+    assert (ages[0] if ages else None) == written_after_s
+
+
+def test_lag_that_comes_and_goes_in_a_moment_is_no_news() -> None:
+    before = {**status(reading()), "lag": 10, "behind": "1s"}
+    assert not changed(before, {**before, "lag": 300, "behind": "2s"}, age_s=29.0)

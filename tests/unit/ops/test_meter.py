@@ -1,0 +1,131 @@
+"""The figures of a member: how far it is, how fast, and how busy."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.ops_facts import WALL, handled
+from tidegate.lag import LagKind
+from tidegate.model import BEGINNING, Figures, Position
+from tidegate.ops import observer as facts
+from tidegate.ops.board import Board
+from tidegate.ops.meter import Meter
+from tidegate.ops.observer import Observers
+
+BEGAN = 1_000.0
+
+
+class World:
+    """A member that reads partition 0, at a time that the test moves on."""
+
+    def __init__(self, position: Position | None = None) -> None:
+        self.now = BEGAN
+        self.board = Board("pod-1")
+        self.meter = Meter(self.board, lambda: self.now)
+        self.observer = Observers(self.board, self.meter)
+        self.observer.hear(facts.ReaderOpened(BEGAN, "0", 7, position))
+
+    def figures(self) -> Figures:
+        return self.meter.figures(self.now, WALL + self.now - BEGAN)["0"]
+
+    def end(self, sequence: int, begins_at: int | None = None) -> None:
+        self.observer.hear(facts.EndKnown(self.now, "0", sequence, None, begins_at))
+
+    def work(self, sequence: int, events: int, seconds: float, pause_s: float = 0.0) -> None:
+        """A call of the handler, and what comes of it; then nothing for a while."""
+        with self.observer.handling("0", ()):
+            self.now += seconds
+        self.observer.hear(handled("0", sequence, at=self.now, events=events, age_s=0.0))
+        self.now += pause_s
+
+
+def test_a_steady_member_has_the_rates_that_it_works_at() -> None:
+    world = World()
+    for number in range(1, 31):
+        world.work(number * 100, 100, 0.25, 0.75)
+        world.end(number * 120)
+        found = world.figures()
+    assert (found.end, found.handled) == (3600, 3000)
+    assert found.handling == pytest.approx(100, rel=0.01)
+    assert found.arriving == pytest.approx(120, rel=0.01)
+    assert found.busy == pytest.approx(0.25, abs=0.01)
+
+
+def test_a_call_that_has_not_ended_counts_as_busy() -> None:
+    world = World()
+    with world.observer.handling("0", ()):
+        for _ in range(15):
+            world.now += 2.0
+            found = world.figures()
+    assert (found.busy, found.handling) == (1.0, 0.0)
+    for _ in range(6):
+        world.now += 2.0
+        found = world.figures()
+    assert found.busy == 0.0
+
+
+def test_what_is_not_known_is_not_told() -> None:
+    world = World()
+    world.now += 2.0
+    assert world.figures() == Figures()
+    world.end(99)
+    assert world.figures() == Figures(end=99)
+
+
+def test_nothing_arrives_until_the_source_has_told_the_end_twice() -> None:
+    world = World(Position("9", 9))
+    world.end(1_000_000)
+    assert world.figures().arriving == 0.0
+    world.now += 5.0
+    world.end(1_000_100)
+    assert world.figures().arriving == 20.0
+
+
+def test_how_fast_events_come_is_forgotten_in_15_s() -> None:
+    world = World()
+    for number in range(10):
+        world.end(number * 1_000)
+        world.now += 5.0
+    for _ in range(4):
+        world.end(9_000)
+        world.now += 5.0
+    assert world.figures().arriving == 0.0
+
+
+def test_a_partition_that_moved_away_has_no_figures_here() -> None:
+    world = World()
+    world.work(100, 100, 0.1)
+    world.observer.hear(facts.ReaderClosed(world.now, "0", "closed"))
+    assert world.meter.figures(world.now, WALL) == {}
+
+
+def test_before_the_first_event_it_is_told_where_reading_began() -> None:
+    world = World(Position("50", 50))
+    world.end(99)
+    assert (world.figures().handled, world.figures().end) == (50, 99)
+    assert world.board.places["0"].lag(world.now, WALL).kind is LagKind.EXACT
+    assert World(BEGINNING).figures().handled == -1
+
+
+def test_a_batch_that_fails_again_and_again_is_told_as_stuck_until_it_goes_well() -> None:
+    world = World()
+    failed = facts.BatchFailed(world.now, "0", 5, 3, "ValueError: bad", is_stuck=True)
+    world.observer.hear(failed)
+    assert world.meter.stuck() == {"0"}
+    world.observer.hear(handled("0", 90))
+    assert world.meter.stuck() == frozenset()
+    world.observer.hear(failed)
+    world.observer.hear(facts.ReaderClosed(world.now, "0", "closed"))
+    assert world.meter.stuck() == frozenset(), "its next owner tells"
+
+
+def test_what_retention_took_is_told_for_ten_minutes() -> None:
+    world = World(Position("10", 10))
+    world.work(149, 100, 0.1)
+    world.end(200, begins_at=50)
+    assert world.figures().begins_at == 50
+    assert world.board.places["0"].lag(world.now, WALL).kind is LagKind.EXACT, "it reads on"
+    world.now += 599.0
+    assert world.figures().begins_at == 50
+    world.now += 2.0
+    assert world.figures().begins_at is None
