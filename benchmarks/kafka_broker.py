@@ -66,7 +66,8 @@ def broker(made: Certificates) -> Iterator[Broker]:
 def fill(broker: Broker, hub: str, partitions: int, size: int, events: int) -> None:
     """Stores so many events, in partitions of equal length."""
     from confluent_kafka import Producer  # noqa: PLC0415 - only where there is a broker
-    from confluent_kafka.admin import AdminClient, NewTopic  # noqa: PLC0415
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415
+    from confluent_kafka.cimpl import NewTopic  # noqa: PLC0415
 
     admin = AdminClient({"bootstrap.servers": broker.plain})
     for made in admin.create_topics([NewTopic(hub, partitions)]).values():

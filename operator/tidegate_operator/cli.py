@@ -74,6 +74,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="the name of that Lease (default: %(default)s)",
     )
+    add(
+        "--settled-tick-s",
+        type=float,
+        default=5.0,
+        metavar="S",
+        help="how often a group is looked at on which nothing goes on (default: %(default)g)",
+    )
     add("--listen", metavar="[HOST:]PORT", help="serve /metrics, /healthz and /readyz there")
     add("--log-level", default="INFO", choices=logs.LEVELS, help="(default: %(default)s)")
     add("--log-format", default="auto", choices=("auto", "json", "text"), help="of the log")
@@ -91,6 +98,7 @@ def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str]) -
         namespaces=tuple(dict.fromkeys(arguments.namespace)),
         image=arguments.image,
         image_pull_policy=arguments.image_pull_policy,
+        settled_tick_s=arguments.settled_tick_s,
     ).checked()
 
 

@@ -23,7 +23,7 @@ from tidegate_operator.workers import Round
 FINALIZER = "tidegate.dev/ledger"
 # After a clean stop's own time: what Kubernetes itself takes to end a pod.
 _ENDING_S = 30.0
-_SOON_S, _LATER_S = 1.0, 60.0
+_SOON_S, _LATER_S = 1.0, 5.0
 
 
 async def let_go(edges: Edges, seen: Seen) -> Round | None:
@@ -67,13 +67,14 @@ async def _erase(edges: Edges, seen: Seen) -> str:
         except Conflict:
             return "its Deployment has been made anew"
         return "its pods have not been ended"
-    for failure in seen.observation.failures:
-        if failure.reason == LedgerTrouble.MISSING:
-            return ""
+    # The hub is not needed for it.
+    failures = [each for each in seen.observation.failures if not each.reason.startswith("Hub")]
+    if any(failure.reason == LedgerTrouble.MISSING for failure in failures):
+        return ""
     if seen.observation.pods:
         return f"{len(seen.observation.pods)} of its pods have not ended"
-    if seen.observation.failures:
-        return seen.observation.failures[0].message
+    if failures:
+        return failures[0].message
     edges.may_act()
     try:
         left = await edges.ledgers.erase(key)

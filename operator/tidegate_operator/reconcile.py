@@ -27,6 +27,7 @@ async def reconcile(edges: Edges, key: GroupKey, notes: Notes) -> Round:
     notes.seen = seen
     letting_go = await let_go(edges, seen)
     if letting_go is not None:
+        await tell(edges, seen.observation, seen, Steps(), notes)
         return letting_go
     steps = Steps()
     if seen.spec is not None:

@@ -33,7 +33,8 @@ class Roles:
     expected: tuple[MemberName, ...]
     # Pods of the Deployment that shall go, the first to go first.
     victims: tuple[MemberName, ...]
-    # Everybody who shall hand over: victims, and members whose pods end by themselves.
+    # Everybody who shall hand over: victims that may come or are there, and members whose pods end
+    # by themselves.
     leaving: frozenset[MemberName]
     # Pods that were waited for long enough.
     given_up: frozenset[MemberName]
@@ -86,10 +87,13 @@ def roles_of(
     first = sorted(ours, key=rank.of)[:surplus] if surplus > 0 else []
     victims = tuple(pod.name for pod in first)
     ending = {pod.name for pod in observation.pods if not is_live(pod)} & set(alive)
-    leaving = frozenset({*victims, *ending, *dead})
+    # Who never came has nothing to hand over, and need not be told again and again.
+    leaving = frozenset({*victims, *ending, *dead}) - given_up
     return Roles(
         expected=tuple(
-            pod.name for pod in live if pod.name not in leaving and pod.name not in given_up
+            pod.name
+            for pod in live
+            if pod.name not in leaving and pod.name not in given_up and pod.name not in victims
         ),
         victims=victims,
         leaving=leaving,

@@ -57,7 +57,8 @@ def is_said(seen: Roster, wish: Roster, alive: Collection[MemberName]) -> bool:
         or seen.rewinds != wish.rewinds
     ):
         return False
-    if seen.leaving & present != wish.leaving & present:
+    # Who shall leave is told before it joins; who has gone may stay on it.
+    if not wish.leaving <= seen.leaving or not seen.leaving & present <= wish.leaving:
         return False
     # While something goes on, the order of those who are expected matters as well.
     return _waited_for(seen, alive) == _waited_for(wish, alive) and (
@@ -67,7 +68,7 @@ def is_said(seen: Roster, wish: Roster, alive: Collection[MemberName]) -> bool:
 
 def is_under_way(roster: Roster, alive: Collection[MemberName]) -> bool:
     """Whether what it says is yet to come true: somebody is waited for, or is to leave."""
-    return bool(_waited_for(roster, alive) or roster.leaving.intersection(alive))
+    return bool(_waited_for(roster, alive) or roster.leaving)
 
 
 def is_growing_stale(listing: Listing) -> bool:

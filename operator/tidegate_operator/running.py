@@ -185,7 +185,7 @@ class Operator:
         try:
             ended = await reconcile(self._edges, key, notes)
         except NotLeadingError:
-            return Round(self.settings.tick_s)
+            return Round(self.settings.closest_s)
         except KubeError:
             raise
         except Exception as problem:
@@ -193,8 +193,8 @@ class Operator:
             raise
         if ended.is_over:
             self._forget(key)
-        again_s = min(ended.again_s, self.settings.settled_tick_s)
-        return replace(ended, again_s=max(again_s, self.settings.closest_s))
+        is_settled = ended.again_s >= Steps().again_s
+        return replace(ended, again_s=self.settings.settled_tick_s) if is_settled else ended
 
     async def _tell_defect(self, notes: Notes, problem: Exception) -> None:
         """A round that fails by a defect of ours is a condition of its group, too."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from tidegate.settings import SettingsError
 
+# Nothing is decided on a listing that is older than a little more than this.
+_LONGEST_TICK_S = 10.0
 _NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -34,8 +36,8 @@ class OperatorSettings:
 
     # Groups that are looked at side by side.
     rounds_at_once: int = 16
-    # A group is looked at this often: while something changes, and when nothing does.
-    tick_s: float = 1.0
+    # A group on which nothing goes on is looked at this often. What is decided says how soon to
+    # look while something does.
     settled_tick_s: float = 5.0
     # Two looks at one group are never closer than this, whatever happens to it.
     closest_s: float = 0.25
@@ -51,10 +53,8 @@ class OperatorSettings:
     # What was applied is compared with what stands, also where no watch has said anything.
     drift_every_s: float = 300.0
 
-    # What was watched is compared with what the API lists, and a watch that kept something to
-    # itself for so long is silent.
+    # What was watched is compared with what the API lists.
     compare_every_s: float = 30.0
-    silent_s: float = 60.0
     # A process whose watch stays silent, or whose rounds stand still, for so long is not alive.
     unhealthy_s: float = 180.0
 
@@ -75,8 +75,10 @@ class OperatorSettings:
                 raise SettingsError(f"namespace '{name}': write the name of a namespace")
         if not 0 < self.renew_s <= self.leads_for_s / 2:
             raise SettingsError("renew_s must leave time for a second try within the lease")
-        if not 0 < self.tick_s <= self.settled_tick_s:
-            raise SettingsError("tick_s must be above 0 and not above settled_tick_s")
+        if not 1 <= self.settled_tick_s <= _LONGEST_TICK_S:
+            raise SettingsError(
+                f"--settled-tick-s {self.settled_tick_s:g}: write 1 to {_LONGEST_TICK_S:g} seconds"
+            )
         if self.rounds_at_once < 1:
             raise SettingsError("rounds_at_once: write 1 or more")
         return self

@@ -200,6 +200,8 @@ def wish_of(spec: OperatorSpec) -> Wish:
         paused_replicas=spec.paused_replicas,
         pins=spec.pins,
         paused_partitions=frozenset(spec.paused_partitions),
+        lease_s=spec.ledger.lease_s,
+        hand_over_limit_s=spec.ledger.hand_over_limit_s,
     )
 
 

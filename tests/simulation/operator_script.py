@@ -67,7 +67,8 @@ def draw(seed: int) -> OperatorScript:
         Kind.EVERYTHING if has_weather or is_storage_away else Kind.KILLS,
         dice.randint(1, 12),
         (),
-        at + 5.0,
+        # By then whatever lasts is over.
+        at + 45.0,
         rates=Rates(
             lost_request=share(0.05),
             lost_reply=share(0.1),

@@ -190,11 +190,16 @@ class OperatorWorld(World):
     def _asked_to_stop(self, pod: Pod, why: str) -> None:
         now, listing = self.clock.now, self.listing()
         self._endings[pod.name] = Ending(now + _GRACE_S)
-        rows = listing.ownerships.values()
+        process = self._process(pod)
+        # A lease that another has only just acquired still names its last owner.
+        tenures = process.member.tenures if process is not None else {}
         held = tuple(
             row.partition
-            for row in rows
-            if row.lease.is_held and row.owner is not None and row.owner.name == pod.name
+            for row in listing.ownerships.values()
+            if row.lease.is_held
+            and row.owner is not None
+            and row.owner.name == pod.name
+            and row.partition in tenures
         )
         leaving = listing.roster.leaving if listing.roster is not None else frozenset()
         takers = alive_members(listing) - leaving - {pod.name}
@@ -202,7 +207,6 @@ class OperatorWorld(World):
         told_s = now - self._told.get(pod.name, now)
         how = "by hand" if is_by_hand else why
         self.journal.stopped.append(Stopped(now, pod.name, how, held, bool(takers), told_s))
-        process = self._process(pod)
         if process is not None:
             process.stop()
 

@@ -6,6 +6,9 @@ replays one.
 
 from __future__ import annotations
 
+from typing import Any
+from unittest.mock import patch
+
 import pytest
 
 from simulation import operator_checks, scenarios
@@ -17,6 +20,7 @@ from simulation.operator_world import OperatorWorld
 from simulation.scenarios import CHANGE_AT, Figures, figures
 from simulation.script import Kind
 from tidegate.ports import Break, WriteRoster
+from tidegate_operator import breaks, roster, scale_in
 
 SEEDS = 300
 _CHUNK = 25
@@ -43,6 +47,29 @@ def test_everything_that_may_befall_a_group_is_among_the_seeds() -> None:
 def test_one_seed_decides_everything() -> None:
     worlds = [problems_of(draw(7))[1] for _ in range(2)]
     assert trace(worlds[0]) == trace(worlds[1])
+
+
+WEAKER = [
+    ("shrinks at once", scale_in, "verdict", lambda *_, **__: scale_in.Verdict(True, "")),
+    ("takes everybody for dead who is not there", breaks, "_why_for_good", lambda *_: "gone"),
+    ("writes the roster again and again", roster, "is_said", lambda *_: False),
+    ("never shrinks", scale_in, "verdict", lambda *_, **__: scale_in.Verdict(False, "never")),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("target", "attribute", "replacement"),
+    [pytest.param(*weaker[1:], id=weaker[0].replace(" ", "-")) for weaker in WEAKER],
+)
+def test_an_operator_is_caught_that(target: object, attribute: str, replacement: Any) -> None:
+    """Otherwise the worlds above would prove nothing."""
+    with patch.object(target, attribute, replacement):
+        assert any(
+            problem.startswith(operator_checks.NAME)
+            for seed in range(60)
+            for problem in problems_of(draw(seed))[0]
+        )
 
 
 # --- exact scenarios

@@ -30,10 +30,17 @@ class Kubectl:
     kubeconfig: Path
     namespace: str = "default"
 
+    def command(self, *arguments: str) -> list[str]:
+        """How it is started."""
+        return [
+            str(self.program), "--kubeconfig", str(self.kubeconfig), "--namespace", self.namespace,
+            *arguments,
+        ]  # fmt: skip
+
     def tried(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run it; whether it went well is for the caller to see."""
         return subprocess.run(
-            [*self._start(), *arguments], input=stdin, capture_output=True, text=True,
+            self.command(*arguments), input=stdin, capture_output=True, text=True,
             timeout=ANSWER_SECONDS, check=False,
         )  # fmt: skip
 
@@ -87,7 +94,7 @@ class Kubectl:
     @contextlib.contextmanager
     def followed(self, name: str) -> Iterator[Callable[[], str]]:
         """Reads a log on to the end of what writes it; the value gives all that was read."""
-        command = [*self._start(), "logs", "--follow", name]
+        command = self.command("logs", "--follow", name)
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             try:
                 yield lambda: process.communicate(timeout=ANSWER_SECONDS)[0]
@@ -95,9 +102,19 @@ class Kubectl:
                 process.terminate()
 
     @contextlib.contextmanager
+    def speaking(self, *arguments: str) -> Iterator[Iterator[str]]:
+        """What a call prints, line by line while it runs; the block waits for its end."""
+        with subprocess.Popen(
+            self.command(*arguments), stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            yield iter(process.stdout)
+            process.communicate(timeout=ANSWER_SECONDS)
+
+    @contextlib.contextmanager
     def forwarded(self, target: str, port: int) -> Iterator[int]:
         """A port of this machine that leads to a Service or a pod."""
-        command = [*self._start(), "port-forward", target, f":{port}"]
+        command = self.command("port-forward", target, f":{port}")
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ) as process:
@@ -111,10 +128,10 @@ class Kubectl:
                 process.terminate()
 
     @contextlib.contextmanager
-    def new_namespace(self, what_for: str) -> Iterator[Kubectl]:
-        """A namespace in which every pod must keep to the restricted profile; then it goes."""
+    def new_namespace(self, what_for: str, profile: str = "restricted") -> Iterator[Kubectl]:
+        """A namespace in which every pod must keep to the profile; it goes afterwards."""
         name = f"{what_for}-{uuid.uuid4().hex[:6]}"
-        labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+        labels = {"pod-security.kubernetes.io/enforce": profile}
         self.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
         )
@@ -128,11 +145,6 @@ class Kubectl:
             yield inside
         finally:
             self.said("delete", "namespace", name, "--wait=false")
-
-    def _start(self) -> list[str]:
-        return [
-            str(self.program), "--kubeconfig", str(self.kubeconfig), "--namespace", self.namespace,
-        ]  # fmt: skip
 
     def _told_of_pods(self) -> str:
         events = self.tried("get", "events", "--sort-by", ".lastTimestamp").stdout

@@ -34,22 +34,23 @@ Document = dict[str, Any]
 
 
 class Helm:
-    """helm, kept from the settings of the machine."""
+    """helm, kept from the settings of the machine; it asks the cluster that it is given, if any."""
 
-    def __init__(self, program: Path, folder: Path) -> None:
+    def __init__(self, program: Path, folder: Path, kubeconfig: Path | None = None) -> None:
         self._program = program
         self._environment = {
             "PATH": os.environ["PATH"],
             **{f"HELM_{kind}_HOME": str(folder / kind) for kind in ("CACHE", "CONFIG", "DATA")},
-            # Nothing here may ask a cluster.
-            "KUBECONFIG": str(folder / "none"),
+            "KUBECONFIG": str(kubeconfig or folder / "none"),
         }
         self._folder = folder
 
-    def tried(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def tried(
+        self, *arguments: str, stdin: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(self._program), *arguments], capture_output=True, text=True, timeout=60,
-            check=False, env=self._environment,
+            [str(self._program), *arguments], input=stdin, capture_output=True, text=True,
+            timeout=60, check=False, env=self._environment,
         )  # fmt: skip
 
     def rendered(self, *arguments: str, **values: Any) -> list[Document]:

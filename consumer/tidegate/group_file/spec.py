@@ -12,7 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from tidegate.delivery.policy import Policy
-from tidegate.ledger.access import API_VERSION
+from tidegate.ledger.layout import API_VERSION
 from tidegate.settings import SettingsError
 from tidegate.sources.start import Start
 

@@ -25,10 +25,8 @@ from azure.core.credentials_async import AsyncTokenCredential
 from azure.core.pipeline.transport import AioHttpTransport
 from azure.storage.blob.aio import ContainerClient
 
+from tidegate.ledger.layout import API_VERSION
 from tidegate.settings import SettingsError
-
-# Azure Stack Hub wants an older one, such as 2017-11-09, and nothing newer is relied on.
-API_VERSION = "2021-12-02"
 
 # The largest body of one Put Blob before 2019-12-12.
 STATE_LIMIT = 256 << 20

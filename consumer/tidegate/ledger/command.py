@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 from azure.eventhub.aio import EventHubConsumerClient
 from azure.eventhub.exceptions import EventHubError
 
-from tidegate.ledger.access import API_VERSION, BlobSettings
+from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.blob import BlobLedger
 from tidegate.ledger.findings import Range, Ranges, findings
-from tidegate.ledger.layout import GroupNames
+from tidegate.ledger.layout import API_VERSION, GroupNames
 from tidegate.ledger.survey import as_document, tables, told
 from tidegate.model import Checkpoint, Flaw, Listing, PartitionId
 from tidegate.ports import LedgerError, List, ReadCheckpoint, Refusal

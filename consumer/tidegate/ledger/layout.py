@@ -33,6 +33,10 @@ from tidegate.model import (
 )
 from tidegate.settings import SettingsError
 
+# Of the storage service. Azure Stack Hub wants an older one, such as 2017-11-09, and nothing newer
+# is relied on.
+API_VERSION = "2021-12-02"
+
 BODY_LINE = b"tidegate-state 1 "
 
 # What a URL leaves alone. A percent sign comes from encoding a member's name.

@@ -34,10 +34,10 @@ def rolled_out(world: SmallWorld) -> None:
 
 def shrunk_while_rolling(world: SmallWorld) -> None:
     world.cluster.roll("r2")
-    world.run(12.0)
-    world.wish = replace(world.wish, replicas=2)
+    world.run(8.0)
+    world.wish = replace(world.wish, replicas=3)
     world.run(240.0)
-    assert_converged(world, 2)
+    assert_converged(world, 3)
 
 
 def killed_by_an_eviction(world: SmallWorld) -> None:

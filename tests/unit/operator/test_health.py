@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
 
+from support.tree import ROOT
 from tidegate_operator.cache import Cache
 from tidegate_operator.health import OperatorHealth, OperatorMetrics, Vitals
 from tidegate_operator.kinds import CONSUMER_GROUP, POD
@@ -127,3 +129,11 @@ def test_metrics_have_the_names_that_dashboards_use(process: Process) -> None:
     assert found["tidegate_operator_reconcile_seconds_count"] == 1
     assert found["tidegate_operator_leader"] == 0
     assert found['tidegate_operator_watch_age_seconds{kind="pods"}'] == 7.0
+
+
+def test_the_page_lists_every_metric_with_its_meaning(process: Process) -> None:
+    body, _ = OperatorMetrics(process.vitals).write()
+    told = re.findall(r"^# HELP (tidegate_operator_\S+) (.*)$", body.decode(), re.MULTILINE)
+    page = (ROOT / "docs" / "operator.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(tidegate_operator_\S+)` \| .* \| (.*) \|$", page, re.MULTILINE)
+    assert sorted(listed) == sorted(told)

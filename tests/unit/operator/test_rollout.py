@@ -137,6 +137,14 @@ def test_among_equals_those_with_the_fewest_and_cheapest_partitions_leave() -> N
     assert seen.decide().leaving == {"m2", "m3"}
 
 
+def test_a_pod_that_is_too_many_is_told_before_it_joins() -> None:
+    seen = settled(3)
+    seen.pods["m3"] = starting("m3")
+    written = seen.decide().roster
+    assert written is not None
+    assert written.leaving == {"m3"}
+
+
 def test_who_has_a_pin_leaves_last() -> None:
     seen = settled(3, partitions=9)
     seen.wish = replace(seen.wish, replicas=1, pins={"0": "m2"})

@@ -1,0 +1,131 @@
+"""The chart, installed on the cluster with hub and storage: what all tests of the operator share.
+
+Rules: one release for a whole run, in a namespace of its own where only restricted pods may run,
+which is all that its operator watches. Groups have names of their own, and are deleted by whoever
+made them. What the operator said is shown where a test fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from support.cluster_api import ClusterApi
+from support.cluster_kubectl import Kubectl
+from support.cluster_manifests import AZURITE, HUB, TIDEGATE
+from support.cluster_ways import steady_way
+from support.helm_chart import CHART, Helm
+
+NAME = "tidegate"
+SECRET = "tidegate-embedded"
+OPERATOR = f"{NAME}-operator"
+PLURAL = "consumergroups"
+KIND = "consumergroups.tidegate.dev"
+_READY_SECONDS = 150.0
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """An installed release, its namespace and ways to look into it."""
+
+    helm: Helm
+    inside: Kubectl
+    api: ClusterApi
+
+    @property
+    def namespace(self) -> str:
+        return self.inside.namespace
+
+    def change(self, verb: str, *arguments: str, **values: Any) -> str:
+        """`helm install` or `helm upgrade`, with these values beside those of every test."""
+        ran = self.helm.tried(
+            verb, NAME, str(CHART), "--namespace", self.namespace, "--values", "-", *arguments,
+            stdin=json.dumps(values_for(self.namespace) | values),
+        )  # fmt: skip
+        assert ran.returncode == 0, f"helm {verb}: {ran.stderr}{ran.stdout}"
+        return ran.stdout
+
+    def until_ready(self) -> None:
+        self.inside.wait_until_ready(OPERATOR, seconds=_READY_SECONDS)
+
+    def operators(self) -> list[str]:
+        """The pods of the operator that run."""
+        found = self.api.list("pods", "app.kubernetes.io/name=tidegate-operator")
+        return [
+            pod["metadata"]["name"]
+            for pod in found
+            if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+        ]
+
+    def leader(self) -> str:
+        """The pod of the operator that acts; '' where none does."""
+        lease = self.api.get("leases", OPERATOR) or {"spec": {}}
+        return str(lease["spec"].get("holderIdentity") or "").partition("_")[0]
+
+    def log(self) -> list[str]:
+        """What the operators said, line by line."""
+        return [
+            line for pod in self.operators() for line in self.inside.log(f"pod/{pod}").splitlines()
+        ]
+
+    @contextlib.contextmanager
+    def storage(self) -> Iterator[str]:
+        """The storage's connection string for this machine."""
+        with steady_way(self.inside, "service/tidegate-azurite", 10000) as port:
+            inside = self.inside.said(
+                "get", "secret", SECRET, "--output", "go-template={{.data.storage | base64decode}}"
+            )
+            before, _, rest = inside.strip().partition("BlobEndpoint=http://")
+            account = rest.partition("/")[2]
+            yield f"{before}BlobEndpoint=http://127.0.0.1:{port}/{account}"
+
+
+def values_for(namespace: str) -> dict[str, Any]:
+    """The values of every test: the images of this run, and hubs of their own for groups."""
+    repository, _, tag = TIDEGATE.rpartition(":")
+    return {
+        "image": {"repository": repository, "tag": tag},
+        "watch": {"namespaces": [namespace]},
+        "embedded": True,
+        "embeddedHub": {"image": HUB, "hubs": ["telemetry:16", "counted:12", "bad:4"]},
+        "embeddedStorage": {"image": AZURITE},
+    }
+
+
+@contextlib.contextmanager
+def a_release(program: Path, folder: Path, cluster: Kubectl) -> Iterator[Release]:
+    """Installed with hub and storage, and ready; gone afterwards, but for the kind."""
+    helm = Helm(program, folder, cluster.kubeconfig)
+    with cluster.new_namespace("operated") as inside:
+        api = ClusterApi(cluster.kubeconfig, inside.namespace)
+        release = Release(helm, inside, api)
+        try:
+            # Helm brings the kind where it is not there, and never changes one that is.
+            if cluster.tried("get", "crd", KIND).returncode == 0:
+                crds = str(CHART / "crds")
+                cluster.said("apply", "--server-side", "--force-conflicts", "--filename", crds)
+            release.change("install")
+            inside.wait_until_ready(
+                "tidegate-hub", "tidegate-azurite", OPERATOR, seconds=_READY_SECONDS
+            )
+            yield release
+        finally:
+            # While the operator is there to let them go.
+            inside.tried("delete", KIND, "--all", "--wait", "--timeout=50s")
+            helm.tried("uninstall", NAME, "--namespace", inside.namespace)
+            api.close()
+
+
+def event_hubs(hub: str, **more: Any) -> Mapping[str, Any]:
+    """The source of a group that reads a hub of the release from its beginning."""
+    secret = {"secret": SECRET, "key": "events"}
+    return {"eventHubs": {"hub": hub, "connectionString": secret, "start": "earliest", **more}}
+
+
+def ledger(container: str, **more: Any) -> Mapping[str, Any]:
+    secret = {"secret": SECRET, "key": "storage"}
+    return {"container": container, "create": True, "connectionString": secret, **more}
