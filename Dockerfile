@@ -33,7 +33,11 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
     && /builder/bin/pip install --no-deps --only-binary :all: --require-hashes \
     --requirement /requirements/build.lock \
     && /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps --only-binary :all: \
-    --require-hashes --requirement /requirements/operator.lock
+    --require-hashes --requirement /requirements/operator.lock \
+    && cd /opt/tidegate/lib/python3*/site-packages/kubernetes \
+    && rm -r aio && find client/api client/models -type f ! -name '__init__*' -delete
+# Of the Kubernetes client that leaves what the operator uses: 110 MB of it are generated code for
+# each kind and call, read only when it is asked for.
 COPY pyproject.toml README.md LICENSE NOTICE /source/
 COPY consumer /source/consumer
 COPY operator /source/operator

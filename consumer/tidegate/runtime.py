@@ -97,6 +97,10 @@ class Runtime:
         """Figures of our partitions, for the member to announce."""
         self._tell(m.FiguresMeasured(self._clock(), figures, stuck))
 
+    def weighed(self, loads: tuple[tuple[PartitionId, float], ...]) -> None:
+        """The loads of our partitions that are known, for the member to announce."""
+        self._tell(m.LoadsMeasured(self._clock(), loads))
+
     # --- events
 
     def _tell(self, event: m.Event) -> None:

@@ -10,7 +10,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
 from tidegate.ports import Break, LedgerError, Operation, Refusal, WriteRoster
 from tidegate_operator.edges import Edges, Notes, Seen, failure_since
@@ -28,10 +28,10 @@ async def act(
 ) -> tuple[Failure, ...]:
     """What could not be done. Raises NotLeadingError."""
     failures = await _on_the_ledger(edges, seen.observation.key, steps, seen.observation.now)
-    tries = [_costs(edges, seen, steps)]
+    tries: list[Callable[[], Awaitable[None]]] = [lambda: _costs(edges, seen, steps)]
     if manifests is not None:
-        tries.append(_manifests(edges, seen, steps, manifests))
-    tries.append(_replicas(edges, seen, steps))
+        tries.append(lambda: _manifests(edges, seen, steps, manifests))
+    tries.append(lambda: _replicas(edges, seen, steps))
     reasons: set[str] = set()
     for each in tries:
         problem = await _tried(each)
@@ -63,9 +63,9 @@ async def _on_the_ledger(edges: Edges, key: GroupKey, steps: Steps, now: float) 
     return []
 
 
-async def _tried(act: Awaitable[None]) -> KubeError | None:
+async def _tried(act: Callable[[], Awaitable[None]]) -> KubeError | None:
     try:
-        await act
+        await act()
     except (Conflict, NotThere) as problem:
         # Names that are taken are a Conflict of another kind, which does not pass by itself.
         return problem if problem.reason not in (Conflict.reason, NotThere.reason) else None

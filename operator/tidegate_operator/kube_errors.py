@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-# How it says that a field that is applied is not in the schema; by its status that is its own fault.
+# Says that an applied field is not in the schema; by its status that would be its own fault.
 _NO_SUCH_FIELD = "failed to create typed patch object"
 _LONGEST = 1000
 _CAUSES = 5

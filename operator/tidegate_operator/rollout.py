@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from tidegate.model import Listing, MemberName, Roster
+from tidegate.model import Listing, MemberName, PartitionId, Roster
 from tidegate_operator.model import Observation, PodFacts
 
 ABSENT_LIMIT_S = 60.0
@@ -83,8 +83,11 @@ def roles_of(
     live = sorted(filter(is_live, observation.pods), key=lambda pod: (pod.created_at, pod.name))
     ours = [pod for pod in live if pod.revision]
     revision = observation.workload.revision if observation.workload is not None else ""
-    surplus, rank = len(ours) - wanted, _Rank(observation, listing, seen, revision, given_up)
-    first = sorted(ours, key=rank.of)[:surplus] if surplus > 0 else []
+    surplus = len(ours) - wanted
+    first: list[PodFacts] = []
+    if surplus > 0:
+        rank = _Rank(observation, listing, seen, revision, given_up)
+        first = sorted(ours, key=rank.of)[:surplus]
     victims = tuple(pod.name for pod in first)
     ending = {pod.name for pod in observation.pods if not is_live(pod)} & set(alive)
     # Who never came has nothing to hand over, and need not be told again and again.
@@ -99,8 +102,13 @@ def roles_of(
         leaving=leaving,
         given_up=given_up,
         live=len(ours),
-        current=sum(rank.is_current(pod) for pod in ours),
+        current=sum(_is_current(pod, revision) for pod in ours),
     )
+
+
+def _is_current(pod: PodFacts, revision: str) -> bool:
+    """Whether it is of the revision that new pods get; of any, where that is not known."""
+    return not revision or pod.revision == revision
 
 
 class _Rank:
@@ -115,19 +123,17 @@ class _Rank:
         given_up: Collection[MemberName],
     ) -> None:
         self._listing = listing
+        self._holdings = holdings(listing)
         self._seen = seen
         self._revision = revision
         self._given_up = given_up
         self._pinned = frozenset(observation.wish.pins.values())
 
-    def is_current(self, pod: PodFacts) -> bool:
-        return not self._revision or pod.revision == self._revision
-
     def of(self, pod: PodFacts) -> tuple[object, ...]:
         count, load = self._owned(pod.name)
         return (
             pod.name not in self._given_up,
-            self.is_current(pod),
+            _is_current(pod, self._revision),
             pod.name not in self._seen.leaving,
             pod.is_ready,
             pod.name in self._pinned,
@@ -138,19 +144,16 @@ class _Rank:
         )
 
     def _owned(self, name: MemberName) -> tuple[int, float]:
-        owned = owned_by(self._listing, name)
+        owned = self._holdings.get(name, [])
         presence = self._listing.members.get(name)
         loads = presence.loads if presence is not None else {}
         return len(owned), sum(loads.get(partition, 0.0) for partition in owned)
 
 
-def owned_by(listing: Listing, name: MemberName) -> tuple[str, ...]:
-    """The partitions that a member holds, by the listing."""
-    return tuple(
-        row.partition
-        for row in listing.ownerships.values()
-        if row.lease.is_held
-        and not row.is_foreign
-        and row.owner is not None
-        and row.owner.name == name
-    )
+def holdings(listing: Listing) -> dict[MemberName, list[PartitionId]]:
+    """The partitions that each member holds, by the listing."""
+    found: dict[MemberName, list[PartitionId]] = {}
+    for row in listing.ownerships.values():
+        if row.lease.is_held and not row.is_foreign and row.owner is not None:
+            found.setdefault(row.owner.name, []).append(row.partition)
+    return found

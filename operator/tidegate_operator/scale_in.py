@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from tidegate.model import Listing, MemberName
 from tidegate_operator.model import Observation, PodFacts
-from tidegate_operator.rollout import Roles, is_live, owned_by
+from tidegate_operator.rollout import Roles, holdings, is_live
 
 PATIENCE_S = 30.0
 # The kubelet's own patience with a rollout, and so ours.
@@ -129,6 +129,7 @@ def _full(
     ]
     if not takers and not observation.wish.is_paused:
         return {}
-    held = {name: len(owned_by(listing, name)) for name in roles.victims}
+    owned = holdings(listing)
+    held = {name: len(owned.get(name, [])) for name in roles.victims}
     wanting = {name for name in roles.victims if name in members and members[name].wants}
     return {name: count for name, count in held.items() if count or name in wanting}

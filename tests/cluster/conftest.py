@@ -1,7 +1,8 @@
 """The cluster that the suite runs on, as `make test-cluster` names it, and namespaces on it.
 
 Rules: nothing here makes a cluster but the fixture for a second one. Every test module has a
-namespace of its own, in which only restricted pods may run; it is deleted at the end.
+namespace of its own, in which only restricted pods may run; it is deleted at the end. The tests of
+the operator share one release of the chart, and some of them the group whose events are counted.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from support.cluster_counting import Counted, counted_group
 from support.cluster_kubectl import Kubectl
+from support.cluster_release import Release, a_release
+from support.helm_chart import Helm
 
 
 def _named(variable: str) -> str:
@@ -55,3 +59,29 @@ def helm_program() -> Path:
     if not program:
         pytest.skip("there is no helm: install it, or run `make cluster` once where none can be")
     return Path(program)
+
+
+@pytest.fixture(scope="session")
+def release(
+    cluster: Kubectl, helm_program: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Release]:
+    """The chart, installed with hub and storage."""
+    helm = Helm(helm_program, tmp_path_factory.mktemp("helm"), cluster.kubeconfig)
+    with a_release(helm, cluster) as release:
+        yield release
+
+
+@pytest.fixture(scope="session")
+def storage(release: Release) -> Iterator[str]:
+    """The connection string of the release's storage, as this machine reaches it."""
+    with release.storage() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def counted(
+    release: Release, storage: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Counted]:
+    """A group with three pods and twelve partitions, whose every event is counted."""
+    with counted_group(release, tmp_path_factory.mktemp("counted"), storage) as counted:
+        yield counted

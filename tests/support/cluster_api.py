@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
+from kubernetes import config
 from kubernetes.client import ApiClient, Configuration
-from kubernetes.config import load_kube_config
 
 from support.wait import wait_until
 
 T = TypeVar("T")
+# Without types.
+_config: Any = config
 
 Document = dict[str, Any]
 LOOK_EVERY_S = 0.2
@@ -40,8 +42,8 @@ class ClusterApi:
         configuration = Configuration()
         # Whether the API answers is what some of the tests ask.
         configuration.retries = False
-        load_kube_config(config_file=str(kubeconfig), client_configuration=configuration)
-        self._client = ApiClient(configuration)
+        _config.load_kube_config(config_file=str(kubeconfig), client_configuration=configuration)
+        self._client: Any = ApiClient(configuration)
         self.namespace = namespace
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
-"""A group on a cluster whose every event is counted: sent by a pod, handled by its pods, and written
-down by their handlers where this machine reads it.
+"""A group on a cluster whose every event is counted: sent by a pod, handled by the group's pods,
+and written down by their handlers where this machine reads it.
 
     with counted_group(release, folder, storage) as counted:
         with counted.measured() as seen:
@@ -180,9 +180,9 @@ def counted_group(release: Release, folder: Path, storage: str) -> Iterator[Coun
 
 def sender_pod() -> dict[str, object]:
     """Sends to every partition until it is told to stop."""
-    command = ["tini", "--", "python", "/sender/sender.py", "$(EVENTS)", HUB, str(PARTITIONS), _STOP]
+    arguments = ["$(EVENTS)", HUB, str(PARTITIONS), _STOP]
     main = python("") | {
-        "command": command,
+        "command": ["tini", "--", "python", "/sender/sender.py", *arguments],
         "env": [
             {"name": "EVENTS", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "events"}}}
         ],

@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from support.cluster_kubectl import Kubectl
 from support.cluster_manifests import TIDEGATE
 
-# Of the consumer in its pod: the child of tini.
-_CONSUMER = "int(open('/proc/1/task/1/children').read().split()[0])"
-_KILL = f"import os; os.kill({_CONSUMER}, 9)"
-# As soon as the consumer is asked to end it is killed instead: it is stopped, so that it cannot
+# What a pod of our image runs: the child of tini.
+_PROCESS = "int(open('/proc/1/task/1/children').read().split()[0])"
+_KILL = f"import os; os.kill({_PROCESS}, 9)"
+# As soon as the process is asked to end it is killed instead: it is stopped, so that it cannot
 # begin to. SIGTERM is the 15th bit of what waits for it.
 _KILL_WHEN_ASKED = f"""
 import os, time
-pid = {_CONSUMER}
+pid = {_PROCESS}
 os.kill(pid, 19)
 print("stopped", flush=True)
 while True:
@@ -62,9 +62,12 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 """
 
 
-def kill_consumer(kubectl: Kubectl, pod: str) -> None:
-    """SIGKILL to the process; its container is started again in its place."""
-    kubectl.said("exec", pod, "--", "python", "-c", _KILL)
+def kill_process(kubectl: Kubectl, pod: str) -> None:
+    """SIGKILL to the process; its container is started again in its place.
+
+    That ends the killing program too, so its exit code says nothing; the container's restart does.
+    """
+    kubectl.tried("exec", pod, "--", "python", "-c", _KILL)
 
 
 def delete_and_kill(kubectl: Kubectl, pod: str) -> None:

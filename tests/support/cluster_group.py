@@ -92,8 +92,9 @@ class Group:
             if "deletionTimestamp" not in pod["metadata"]
         )
 
-    def deployment(self) -> Document | None:
-        return self._api.get("deployments", self.name)
+    def written(self) -> int:
+        """How often what its Deployment shall be was written."""
+        return int(self._api.there("deployments", self.name)["metadata"]["generation"])
 
     def owners(self) -> dict[str, str]:
         """Who owns each partition, as its status says."""

@@ -11,7 +11,6 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from support.cluster_api import ClusterApi
@@ -25,6 +24,9 @@ SECRET = "tidegate-embedded"
 OPERATOR = f"{NAME}-operator"
 PLURAL = "consumergroups"
 KIND = "consumergroups.tidegate.dev"
+# Each for one group: two with one consumer group would take their readers from one another.
+HUBS = ["telemetry:16", "counted:12", *(f"{name}:4" for name in (
+    "words", "edited", "well", "image", "found", "removed"))]  # fmt: skip
 _READY_SECONDS = 150.0
 
 
@@ -49,22 +51,26 @@ class Release:
         assert ran.returncode == 0, f"helm {verb}: {ran.stderr}{ran.stdout}"
         return ran.stdout
 
+    def uninstall(self) -> None:
+        ran = self.helm.tried("uninstall", NAME, "--namespace", self.namespace)
+        assert ran.returncode == 0, ran.stderr
+
     def until_ready(self) -> None:
-        self.inside.wait_until_ready(OPERATOR, seconds=_READY_SECONDS)
+        """Until all of its Deployments are."""
+        found = self.api.list("deployments", f"app.kubernetes.io/instance={NAME}")
+        names = [each["metadata"]["name"] for each in found]
+        self.inside.wait_until_ready(*names, seconds=_READY_SECONDS)
 
     def operators(self) -> list[str]:
         """The pods of the operator that run."""
         found = self.api.list("pods", "app.kubernetes.io/name=tidegate-operator")
-        return [
-            pod["metadata"]["name"]
-            for pod in found
-            if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
-        ]
+        there = [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+        return [pod["metadata"]["name"] for pod in there if pod["status"].get("phase") == "Running"]
 
     def leader(self) -> str:
-        """The pod of the operator that acts; '' where none does."""
+        """The operator that acts, as POD_LIFE; '' where none does."""
         lease = self.api.get("leases", OPERATOR) or {"spec": {}}
-        return str(lease["spec"].get("holderIdentity") or "").partition("_")[0]
+        return str(lease["spec"].get("holderIdentity") or "")
 
     def log(self) -> list[str]:
         """What the operators said, line by line."""
@@ -72,14 +78,23 @@ class Release:
             line for pod in self.operators() for line in self.inside.log(f"pod/{pod}").splitlines()
         ]
 
+    def send(self, hub: str, events: int) -> None:
+        """So many readings of sensors, spread over the hub's partitions."""
+        self.inside.said(
+            "exec", "deployment/tidegate-hub", "--", "tidegate", "send", "--hub", hub,
+            "--homes", "10", "--count", str(events),
+        )  # fmt: skip
+
+    def secret(self, key: str) -> str:
+        """How hub or storage are reached within the cluster."""
+        form = f"go-template={{{{.data.{key} | base64decode}}}}"
+        return self.inside.said("get", "secret", SECRET, "--output", form).strip()
+
     @contextlib.contextmanager
     def storage(self) -> Iterator[str]:
         """The storage's connection string for this machine."""
         with steady_way(self.inside, "service/tidegate-azurite", 10000) as port:
-            inside = self.inside.said(
-                "get", "secret", SECRET, "--output", "go-template={{.data.storage | base64decode}}"
-            )
-            before, _, rest = inside.strip().partition("BlobEndpoint=http://")
+            before, _, rest = self.secret("storage").partition("BlobEndpoint=http://")
             account = rest.partition("/")[2]
             yield f"{before}BlobEndpoint=http://127.0.0.1:{port}/{account}"
 
@@ -91,15 +106,14 @@ def values_for(namespace: str) -> dict[str, Any]:
         "image": {"repository": repository, "tag": tag},
         "watch": {"namespaces": [namespace]},
         "embedded": True,
-        "embeddedHub": {"image": HUB, "hubs": ["telemetry:16", "counted:12", "bad:4"]},
+        "embeddedHub": {"image": HUB, "hubs": HUBS},
         "embeddedStorage": {"image": AZURITE},
     }
 
 
 @contextlib.contextmanager
-def a_release(program: Path, folder: Path, cluster: Kubectl) -> Iterator[Release]:
+def a_release(helm: Helm, cluster: Kubectl, **values: Any) -> Iterator[Release]:
     """Installed with hub and storage, and ready; gone afterwards, but for the kind."""
-    helm = Helm(program, folder, cluster.kubeconfig)
     with cluster.new_namespace("operated") as inside:
         api = ClusterApi(cluster.kubeconfig, inside.namespace)
         release = Release(helm, inside, api)
@@ -108,10 +122,8 @@ def a_release(program: Path, folder: Path, cluster: Kubectl) -> Iterator[Release
             if cluster.tried("get", "crd", KIND).returncode == 0:
                 crds = str(CHART / "crds")
                 cluster.said("apply", "--server-side", "--force-conflicts", "--filename", crds)
-            release.change("install")
-            inside.wait_until_ready(
-                "tidegate-hub", "tidegate-azurite", OPERATOR, seconds=_READY_SECONDS
-            )
+            release.change("install", **values)
+            release.until_ready()
             yield release
         finally:
             # While the operator is there to let them go.

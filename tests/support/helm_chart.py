@@ -45,9 +45,7 @@ class Helm:
         }
         self._folder = folder
 
-    def tried(
-        self, *arguments: str, stdin: str | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def tried(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(self._program), *arguments], input=stdin, capture_output=True, text=True,
             timeout=60, check=False, env=self._environment,

@@ -1,21 +1,23 @@
-"""The loads that a member announces: rounded to steps, and slow to change.
+"""The loads that a member announces: rounded, and slow to change.
 
-Rules: pure. A listing shows what members announced, and every announcement is a storage call; so a
-figure is announced anew only when it has left the step that was announced. A partition that has
-just been received keeps the figure of its former owner until it has been measured: as a partition
-without load it would be given company, and moved again when it is known.
+Rules: pure. Every announcement makes everybody plan anew, so a figure is announced again only when
+it has left what was announced by a part of it: a plan compares loads with one another, and errors
+of a part of each do not add up to a reason to move anything, as whole steps would where loads are
+small. A partition that has just been received keeps the figure of its former owner until it has
+been measured: as a partition without load it would be given company, and moved again when it is
+known.
 """
 
 from __future__ import annotations
 
 import math
 
-LOAD_STEP = 0.05
+LOAD_STEP = 0.01
+# Well within the band of a plan.
+LOAD_PART = 0.1
 
 
-def load_to_announce(
-    measured: float | None, announced: float | None, step: float = LOAD_STEP
-) -> float:
+def load_to_announce(measured: float | None, announced: float | None) -> float:
     """The load to announce, given the one that was announced last.
 
     `measured` is None where there is no measurement yet; `announced` is None where nothing was
@@ -23,7 +25,7 @@ def load_to_announce(
     """
     if measured is None or not math.isfinite(measured):
         return announced or 0.0
-    # Half a step is rounding; the quarter on top keeps a load at the edge from going to and fro.
-    if announced is not None and abs(measured - announced) <= step * 0.75:
-        return announced
-    return round(round(max(measured, 0.0) / step) * step, 6)
+    if announced is not None:
+        if abs(measured - announced) <= max(LOAD_STEP, announced * LOAD_PART):
+            return announced
+    return round(max(measured, 0.0), 2)

@@ -1,4 +1,4 @@
-"""Learns how far our partitions have come, and has the member announce their figures.
+"""Learns how far our partitions have come, and has the member announce figures and loads.
 
 Rules:
 - What the source says with its events costs no call and is taken first. A partition of which it
@@ -17,6 +17,7 @@ from types import MappingProxyType
 from tidegate.member.messages import Report
 from tidegate.model import PartitionEnd, PartitionId
 from tidegate.ops.board import Board, Place
+from tidegate.ops.costs import Costs
 from tidegate.ops.meter import Meter
 from tidegate.ops.observer import EndKnown, Observer
 from tidegate.ports import SourceError
@@ -118,9 +119,13 @@ class Ends:
         self._observer.hear(end_fact(partition, end, time.monotonic(), time.time()))
 
 
-async def tell_figures(runtime: Runtime, meter: Meter, every_s: float) -> None:
-    """For ever: the member decides what of it is worth an announcement."""
+async def tell_figures(runtime: Runtime, board: Board, meter: Meter, every_s: float) -> None:
+    """For ever, with the loads: the member decides what of it is worth an announcement."""
+    costs = Costs(board.name)
     while True:
         await asyncio.sleep(every_s)
-        figures = meter.figures(time.monotonic(), time.time())
-        runtime.measured(MappingProxyType(figures), meter.stuck())
+        now = time.monotonic()
+        runtime.measured(MappingProxyType(meter.figures(now, time.time())), meter.stuck())
+        loads = costs.loads(meter.works(now), board.listing, now)
+        if loads:
+            runtime.weighed(loads)

@@ -162,7 +162,7 @@ async def _runtime(
         watch=ops.watch,
     )
     ends = Ends(source, runtime, ops.board, ops.observer, ops.watch)
-    figures = partial(tell_figures, runtime, ops.meter, member.figures_every_s)
+    figures = partial(tell_figures, runtime, ops.board, ops.meter, member.figures_every_s)
     return runtime, tools, (ends.tell, figures)
 
 

@@ -5,7 +5,8 @@
 Rules:
 - A function whose first argument is called `events` is given batches, one whose first argument is
   called `event` one event at a time; where neither is so, its own name decides.
-- `on_error`, `on_open`, `on_close`, `on_time` and `on_stop` are taken from the same module, where they are.
+- `on_error`, `on_open`, `on_close`, `on_time` and `on_stop` are taken from the same module, where
+  they are.
 - An error names the file and the line where it is, the cause, and what to write.
 """
 

@@ -4,6 +4,8 @@ Rules:
 - A partition that has just come here keeps the load that it was known to have, until it has been
   measured here: as a partition without load it would be given company, and moved again.
 - One that went elsewhere is announced until its new owner states it, so that it is never unknown.
+- A load of 0 is stated only where another was known before. Of very many partitions those with the
+  highest loads are: a member's blob holds 8 KB, and what it wants must fit as well.
 """
 
 from __future__ import annotations
@@ -12,6 +14,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 from tidegate.balance import Snapshot, load_to_announce
 from tidegate.model import Listing, MemberName, PartitionId
+
+
+# Of 12 bytes each.
+_MOST = 200
 
 
 class Loads:
@@ -26,7 +32,12 @@ class Loads:
         """What some partitions cost here."""
         known = self.announced
         new = {id: load_to_announce(load, known.get(id)) for id, load in loads}
-        self.announced = {**known, **new}
+        stated = {id: load for id, load in {**known, **new}.items() if load or id in known}
+        if len(stated) > _MOST:
+            first = sorted(stated, key=lambda id: (-stated[id], id not in known, id))[:_MOST]
+            stated = {id: stated[id] for id in first}
+        if stated != known:
+            self.announced = stated
 
     def begin(self, owned: Collection[PartitionId], known: Snapshot) -> None:
         """Takes over what was known of partitions that have come here."""

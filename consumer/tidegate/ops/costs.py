@@ -3,30 +3,36 @@
 Rules:
 - Pure. A load is the handler time that a partition takes in a second: events that arrive in a
   second × seconds for one event, at most 1, since calls for one partition never overlap.
-- It is what arrives that counts, not what is handled. Who catches up is busy all the time, and
-  that says nothing of what the partition will cost once it has caught up.
-- Everything is averaged over about a minute. A partition that has just come is measured for as
-  long before anything is said of it; until then it has the load that it came with.
-- A slow member must not pass for heavy partitions: they would be exchanged for ever and be as slow
-  wherever its like is. So an event is taken to cost what it does in the whole group, and only what
-  exceeds a factor of `_PACE` is the partition's own.
-- A batch that fails again and again says nothing: its partition keeps the load that it has.
+- What arrives counts, not what is handled. Who catches up is busy all the time, which says nothing
+  of what the partition will cost once that is done.
+- Rates are averaged over two minutes. A partition that has come is measured for as long before
+  anything is said of it; until then it has the load that it came with.
+- A slow member must not pass for heavy partitions: they would be exchanged for ever, since each is
+  as slow as the others where it is. So an event is taken to cost what it usually does in the group.
+  What all partitions of a member have in common is the member's doing, unless one that came
+  here costs what it did elsewhere. What is left is a partition's own where it is plain to see.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median_low
 
-from tidegate.model import Listing, MemberName, PartitionId
+from tidegate.model import Figures, Listing, MemberName, PartitionId
 
-SMOOTH_S = 60.0
-WARM_UP_S = 60.0
+SMOOTH_S = 120.0
+# Events that come in one burst every two minutes are measured in the middle and at the edges.
+WARM_UP_S = 120.0
 # A look after a longer pause than this (a process that stood still) counts as one after it.
 _STEP_S = 10.0
-# Members of one group differ by this factor in how fast they are, and nobody is to be blamed.
-_PACE = 2.0
+# So much faster or slower than the others a member may be, and it is known for what it is.
+_PACE_MOST = 4.0
+# Figures that are rounded: where the handler does less than this, they say little of its pace.
+_BUSY_LEAST, _HANDLING_LEAST = 0.005, 0.5
+# Loads are rounded as well.
+_LOAD_LEAST = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,44 +45,60 @@ class Work:
     arriving: float | None  # events a second; None while it is not known
 
 
-@dataclass(slots=True)
-class _Means:
-    """Averages by time, of rates a second: the youngest count the most."""
+class Mean:
+    """An average by time: the youngest counts the most."""
 
-    weight: float = 0.0
-    arriving: float = 0.0
-    handling: float = 0.0
-    busy: float = 0.0
-    seconds: float = 0.0  # that were measured
+    def __init__(self) -> None:
+        self.value = 0.0
+        self._weight = 0.0
 
-    def add(self, seconds: float, arriving: float, handling: float, busy: float) -> None:
-        seconds = min(seconds, _STEP_S)
+    def add(self, value: float, seconds: float) -> None:
         part = -math.expm1(-seconds / SMOOTH_S)
-        self.seconds += seconds
-        self.weight += part * (1 - self.weight)
-        # As if these rates had held for ever before: a young average is not pulled towards 0.
-        part /= self.weight
-        self.arriving += part * (arriving - self.arriving)
-        self.handling += part * (handling - self.handling)
-        self.busy += part * (busy - self.busy)
+        self._weight += part * (1 - self._weight)
+        # What was before the first look is not known, so it does not count as 0.
+        self.value += part / self._weight * (value - self.value)
 
 
-@dataclass(slots=True)
 class _Track:
     """A partition of ours."""
 
-    at: float
-    last: Work
-    means: _Means
+    def __init__(self, work: Work, known: float, now: float) -> None:
+        self._at, self._last = now, work
+        # The load that it came with.
+        self._known = known
+        self._measured_s = 0.0
+        self._arriving, self._handling, self._busy = Mean(), Mean(), Mean()
 
     def look(self, work: Work, now: float) -> None:
-        seconds = now - self.at
-        is_known = work.arriving is not None and work.opened_at == self.last.opened_at
-        if is_known and work.arriving is not None and seconds > 0:
-            handling = (work.events - self.last.events) / seconds
-            busy = (work.busy_s - self.last.busy_s) / seconds
-            self.means.add(seconds, work.arriving, max(handling, 0.0), max(busy, 0.0))
-        self.at, self.last = now, work
+        before, seconds = self._last, now - self._at
+        self._last, self._at = work, now
+        if work.arriving is None or work.opened_at != before.opened_at or seconds <= 0:
+            return
+        step = min(seconds, _STEP_S)
+        self._measured_s += step
+        self._arriving.add(work.arriving, step)
+        self._handling.add((work.events - before.events) / seconds, step)
+        self._busy.add((work.busy_s - before.busy_s) / seconds, step)
+
+    @property
+    def event_s(self) -> float | None:
+        """Seconds that the handler takes for an event, where that can be said."""
+        return self._busy.value / self._handling.value if self._handling.value else None
+
+    @property
+    def elsewhere_s(self) -> float | None:
+        """The same as it was where the partition came from."""
+        arriving = self._arriving.value
+        return self._known / arriving if arriving and self._known >= _LOAD_LEAST else None
+
+    def load(self, event_s: float | None) -> float | None:
+        """The load at so many seconds for an event; None where it cannot be said yet."""
+        if self._measured_s < WARM_UP_S:
+            return None
+        if event_s is None:
+            # Nothing comes and nothing is done, or else the first call has not ended yet.
+            return None if self._arriving.value or self._busy.value else 0.0
+        return min(self._arriving.value * event_s, 1.0)
 
 
 class Costs:
@@ -85,7 +107,7 @@ class Costs:
     def __init__(self, name: MemberName) -> None:
         self._name = name
         self._tracks: dict[PartitionId, _Track] = {}
-        self._others = _Means()
+        self._usual = Mean()
         self._looked_at: float | None = None
 
     def loads(
@@ -93,57 +115,80 @@ class Costs:
     ) -> tuple[tuple[PartitionId, float], ...]:
         """The loads that are known; to be asked for every few seconds.
 
-        `works` has all partitions of ours that do not fail, `listing` what the others say.
+        `works` has the partitions of ours whose batches do not fail, `listing` what others say.
         """
         for partition in self._tracks.keys() - works.keys():
             del self._tracks[partition]
         for partition, work in works.items():
-            track = self._tracks.get(partition)
-            if track is None:
-                self._tracks[partition] = _Track(now, work, _Means())
+            if partition in self._tracks:
+                self._tracks[partition].look(work, now)
             else:
-                track.look(work, now)
-        self._look_at_others(listing, now)
-        pace = self._pace()
-        found = ((id, _load(track.means, pace)) for id, track in self._tracks.items())
-        return tuple((id, load) for id, load in found if load is not None)
+                self._tracks[partition] = _Track(work, _stated(listing, partition), now)
+        tracks = self._tracks
+        ours = {p: s for p, track in tracks.items() if (s := track.event_s) is not None}
+        elsewhere = {p: s for p, track in tracks.items() if (s := track.elsewhere_s) is not None}
+        usual = self._usual_event_s(list(ours.values()), listing, now)
+        taken = event_costs(ours, elsewhere, usual)
+        found = ((p, track.load(taken.get(p))) for p, track in tracks.items())
+        return tuple((partition, load) for partition, load in found if load is not None)
 
-    def _look_at_others(self, listing: Listing | None, now: float) -> None:
-        if self._looked_at is not None and listing is not None and now > self._looked_at:
-            told = [
-                figures
-                for name, presence in listing.members.items()
-                if name != self._name and presence.is_alive
-                for figures in presence.figures.values()
-            ]
-            busy, handling = (sum(each.busy for each in told), sum(f.handling for f in told))
-            self._others.add(now - self._looked_at, 0.0, handling, busy)
+    def _usual_event_s(self, ours: Sequence[float], listing: Listing | None, now: float) -> float:
+        """What an event costs in the group, as a rule; 0 where nobody can tell."""
+        told = [*ours, *_told(listing, self._name)]
+        if told and self._looked_at is not None and now > self._looked_at:
+            self._usual.add(median_low(told), min(now - self._looked_at, _STEP_S))
         self._looked_at = now
-
-    def _pace(self) -> float:
-        """Seconds that the handler takes for an event, in the whole group."""
-        means = [self._others, *(track.means for track in self._tracks.values())]
-        return _per_event(means)
+        return self._usual.value
 
 
-def _per_event(means: Iterable[_Means]) -> float:
-    several = list(means)
-    handling = math.fsum(each.handling for each in several)
-    return math.fsum(each.busy for each in several) / handling if handling else 0.0
+def _told(listing: Listing | None, name: MemberName) -> list[float]:
+    """Seconds for an event, as the others tell of their partitions."""
+    members = listing.members.values() if listing is not None else ()
+    return [
+        figures.busy / figures.handling
+        for presence in members
+        if presence.is_alive and presence.name != name
+        for figures in presence.figures.values()
+        if _says_pace(figures)
+    ]
 
 
-def _load(means: _Means, pace: float) -> float | None:
-    if means.seconds < WARM_UP_S:
-        return None
-    if not means.handling:
-        # Nothing comes and nothing is done, or else the first call has not ended yet.
-        return None if means.arriving or means.busy else 0.0
-    own = _beyond_pace(means.busy / means.handling / pace) if pace else 1.0
-    return min(means.arriving * pace * own, 1.0)
+def _says_pace(figures: Figures) -> bool:
+    return figures.busy >= _BUSY_LEAST and figures.handling >= _HANDLING_LEAST
 
 
-def _beyond_pace(ratio: float) -> float:
-    """How much more an event costs than others; 1 for what may be the member's doing."""
-    if ratio > _PACE:
-        return ratio / _PACE
-    return min(ratio * _PACE, 1.0)
+def _stated(listing: Listing | None, partition: PartitionId) -> float:
+    """The load of a partition that has just come, as it was elsewhere."""
+    members = listing.members.values() if listing is not None else ()
+    return max((presence.loads.get(partition, 0.0) for presence in members), default=0.0)
+
+
+def event_costs(
+    ours: Mapping[PartitionId, float], elsewhere: Mapping[PartitionId, float], usual: float
+) -> dict[PartitionId, float]:
+    """What an event of each partition is taken to cost, of what it takes one member."""
+    if not usual:
+        return dict(ours)
+    ratios = {partition: event_s / usual for partition, event_s in ours.items()}
+    # A single partition may be here just because its events cost so much.
+    pace = 1.0
+    if len(ratios) > 1:
+        came = [ours[p] / event_s for p, event_s in elsewhere.items() if p in ours]
+        pace = _in_common([*ratios.values(), *came])
+    return {partition: usual * _own(ratio / pace) for partition, ratio in ratios.items()}
+
+
+def _in_common(ratios: Sequence[float]) -> float:
+    """By how much the member is slower than others."""
+    common = min(max(1.0, min(ratios)), max(ratios))
+    return min(max(common, 1 / _PACE_MOST), _PACE_MOST)
+
+
+def _own(ratio: float) -> float:
+    """By how much an event costs more or less than usual: all of it from a factor of 4 on, and
+    nothing up to a factor of 2."""
+    if ratio <= 0:
+        return 0.0
+    powers = math.log2(ratio)
+    plain = min(max(2 * (abs(powers) - 1), 0.0), abs(powers))
+    return 2.0 ** math.copysign(plain, powers)

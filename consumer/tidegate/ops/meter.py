@@ -16,6 +16,7 @@ from tidegate.ledger.figures import rounded
 from tidegate.model import Figures, PartitionId
 from tidegate.ops import observer as facts
 from tidegate.ops.board import RATE_WINDOW_S, Board
+from tidegate.ops.costs import Work
 from tidegate.ops.observer import Observer
 from tidegate.ports import SourceEvent
 
@@ -38,6 +39,7 @@ class _Track(AbstractContextManager[None]):
 
     def __init__(self, clock: Callable[[], float], opened_at: float) -> None:
         self._clock = clock
+        self._opened_at = opened_at
         self._busy_s = 0.0
         self._called_at: float | None = None
         self._samples = deque([_Sample(opened_at, 0, 0.0)])
@@ -60,17 +62,16 @@ class _Track(AbstractContextManager[None]):
         while len(ends) > 2 and ends[1][0] <= at - _ENDS_WINDOW_S:
             ends.popleft()
 
-    def arriving(self) -> float:
-        """Events a second; 0 until the source has told the end twice."""
+    def arriving(self) -> float | None:
+        """Events a second; None until the source has told the end twice."""
         if len(self._ends) < 2:
-            return 0.0
+            return None
         (since, first), (at, last) = self._ends[0], self._ends[-1]
         return max(last - first, 0) / (at - since)
 
     def measured(self, now: float) -> tuple[float, float]:
         """Events handled a second, and the share of the time that the handler worked."""
-        running_s = 0.0 if self._called_at is None else now - self._called_at
-        sample = _Sample(now, self.events, self._busy_s + running_s)
+        sample = _Sample(now, self.events, self._busy_until(now))
         samples = self._samples
         while len(samples) > 1 and samples[1].at <= now - RATE_WINDOW_S:
             samples.popleft()
@@ -81,6 +82,13 @@ class _Track(AbstractContextManager[None]):
             return 0.0, 0.0
         busy = min(max((sample.busy_s - first.busy_s) / span, 0.0), 1.0)
         return (sample.events - first.events) / span, busy
+
+    def work(self, now: float) -> Work:
+        return Work(self._opened_at, self.events, self._busy_until(now), self.arriving())
+
+    def _busy_until(self, now: float) -> float:
+        running_s = 0.0 if self._called_at is None else now - self._called_at
+        return self._busy_s + running_s
 
 
 class Meter(Observer):
@@ -132,12 +140,21 @@ class Meter(Observer):
                 end=place.end,
                 handled=place.handled,
                 behind_s=place.lag(now, wall).behind_s,
-                arriving=track.arriving(),
+                arriving=track.arriving() or 0.0,
                 handling=handling,
                 busy=busy,
                 begins_at=lost.begins_at if lost and now - lost.at < _LOSS_TOLD_S else None,
             )
         )
+
+    def works(self, now: float) -> dict[PartitionId, Work]:
+        """What is counted of our partitions, but for those whose batch fails: that says nothing
+        of what they cost."""
+        return {
+            partition: self._track(partition).work(now)
+            for partition, place in self._board.places.items()
+            if place.is_ours and not place.error
+        }
 
     def stuck(self) -> frozenset[PartitionId]:
         """Our partitions whose batch fails again and again."""

@@ -26,7 +26,7 @@ from tidegate_operator.kube_errors import Conflict, Denied, NotThere
 from tidegate_operator.plugin.changes import Change
 from tidegate_operator.secrets import KnownSecrets, SecretReader
 from tidegate_operator.settings import OperatorSettings
-from tidegate_operator.spec import read_spec
+from tidegate_operator.spec import read_spec, secrets_of
 
 # Who wrote a field, as `kubectl get --show-managed-fields` says it.
 FIELD_MANAGER = "kubectl-consumergroup"
@@ -72,7 +72,7 @@ class Cluster:
         name, spec = document["metadata"]["name"], read_spec(document)
         settings = OperatorSettings(FIELD_MANAGER, self.namespace)
         reader = SecretReader(self.kube, settings, KnownSecrets(), time.monotonic)
-        sight = await reader.look(self.namespace, spec)
+        sight = await reader.look(self.namespace, secrets_of(spec), None)
         if sight.failures:
             raise SettingsError(" ".join(failure.message for failure in sight.failures))
         return sight.setup_of(name, spec)

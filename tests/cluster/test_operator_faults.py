@@ -1,0 +1,174 @@
+"""What happens to a group while the operator, the API server or a node's kubelet is not there.
+
+Consumption needs none of them: every event is counted, and while nothing is done to the group
+nothing moves. When they are back the operator goes on where it was.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import urllib3
+
+from support.cluster_api import until
+from support.cluster_counting import PODS, Counted, Seen
+from support.cluster_faults import KILL_API_SERVER, kill_process, node_hand, without_kubelet
+from support.cluster_kubectl import Kubectl
+from support.cluster_release import OPERATOR, Release
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+LEASE_S = 15.0
+# A lease that runs out by itself: its length, the look after it, and what taking over takes.
+DEAD_S = LEASE_S + 6.0
+CALM_S = 2.0
+
+
+def show(capsys: pytest.CaptureFixture[str], what: str, seen: Seen) -> None:
+    with capsys.disabled():
+        print(seen.told(what))
+
+
+def let_pass(counted: Counted, seconds: float) -> None:
+    """Time in which the group has to go on as it is: every partition is read all the while."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        counted.until_read_on(CALM_S + 10)
+
+
+def test_without_an_operator_members_read_and_take_over_and_pods_come_back(
+    release: Release, counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted.group.until_settled(PODS, 60)
+    release.inside.said("scale", f"deployment/{OPERATOR}", "--replicas=0")
+    until(lambda: not release.operators(), 40, "the operator to go")
+    with counted.measured() as calm:
+        let_pass(counted, 20)
+    assert not calm.changes and calm.longest_pause_s < CALM_S
+    before = counted.group.pod_names()
+    with counted.measured() as seen:
+        kill_process(counted.group.kubectl, before[0])
+        counted.group.kubectl.said("delete", "pod", before[1], "--wait=false")
+        counted.group.until(
+            "a pod in its place", lambda: len(set(counted.group.pod_names()) - set(before)) == 1, 60
+        )
+        counted.group.until("everybody to share", lambda: has_shares(counted), 60)
+    show(capsys, "no operator: one killed, one deleted", seen)
+    assert seen.longest_pause_s < DEAD_S
+    with counted.measured() as back:
+        release.inside.said("scale", f"deployment/{OPERATOR}", "--replicas=1")
+        release.until_ready()
+        counted.group.until_settled(PODS, 60)
+    show(capsys, "the operator is back", back)
+    assert not back.changes
+    counted.group.scale(PODS + 1)
+    counted.group.until_settled(PODS + 1, 60)
+    counted.group.scale(PODS)
+    counted.group.until_settled(PODS, 60)
+
+
+def has_shares(counted: Counted) -> bool:
+    owners = list(counted.owners().values())
+    return set(owners) == set(counted.group.pod_names())
+
+
+def test_an_api_server_that_is_killed_is_noticed_by_nobody_who_reads(
+    cluster: Kubectl, release: Release, counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted.group.until_settled(PODS, 60)
+    operator = release.operators()
+    with node_hand(cluster, control_plane(release)) as hand, counted.measured() as seen:
+        hand.run(KILL_API_SERVER)
+        until(lambda: not answers(release), 40, "the API server to fall silent")
+        gone_at = time.monotonic()
+        until(lambda: answers(release), 90, "the API server to answer")
+        silent_s = time.monotonic() - gone_at
+        counted.group.until_settled(PODS, 60)
+    show(capsys, f"API server silent for {silent_s:.1f} s", seen)
+    assert not seen.changes and seen.duplicates == 0 and seen.longest_pause_s < CALM_S
+    counted.group.scale(PODS - 1)
+    counted.group.until_settled(PODS - 1, 90)
+    counted.group.scale(PODS)
+    counted.group.until_settled(PODS, 90)
+    assert release.operators() == operator
+    assert restarts(release) == 0
+
+
+def answers(release: Release) -> bool:
+    try:
+        return bool(release.api.list("nodes"))
+    except (urllib3.exceptions.HTTPError, AssertionError, OSError):
+        return False  # it is being started, or nobody listens
+
+
+def restarts(release: Release) -> int:
+    (pod,) = release.api.list("pods", "app.kubernetes.io/name=tidegate-operator")
+    return int(pod["status"]["containerStatuses"][0]["restartCount"])
+
+
+def control_plane(release: Release) -> str:
+    label = "node-role.kubernetes.io/control-plane"
+    return next(
+        str(node["metadata"]["name"])
+        for node in release.api.list("nodes")
+        if label in node["metadata"]["labels"]
+    )
+
+
+def test_a_node_that_falls_silent_moves_nothing_and_its_dead_are_found_by_their_leases(
+    cluster: Kubectl, release: Release, counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted.group.until_settled(PODS, 60)
+    node = control_plane(release)
+    there = [
+        pod["metadata"]["name"] for pod in counted.group.pods() if pod["spec"]["nodeName"] == node
+    ]
+    if not there:
+        pytest.skip(f"no pod of the group is on {node}, the only node that may be hit")
+    member = there[0]
+    its = {partition for partition, name in counted.owners().items() if name == member}
+    breaks = len(counted.group.events("LeaseBroken"))
+    with node_hand(cluster, node) as hand:
+        program = without_kubelet(seconds=60, kill_after=20, member=member)
+        with counted.measured() as seen:
+            done = hand.run(program)
+            counted.group.until(
+                "the dead member's partitions to be read by others",
+                lambda: member not in counted.owners().values(),
+                20 + DEAD_S + 20,
+            )
+        show(capsys, "a silent node, and a consumer killed there", seen)
+        assert {each.partition for each in seen.moves} == its
+        assert max(seen.idle_s) < DEAD_S
+        assert len(counted.group.events("LeaseBroken")) == breaks
+        assert "killed" in hand.until_ended(done, 90)
+    counted.group.until_settled(PODS, 90)
+
+
+def test_of_two_operators_one_acts_and_the_other_goes_on_where_it_was_killed(
+    release: Release, counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted.group.until_settled(PODS, 60)
+    release.change("upgrade", replicas=2)
+    release.until_ready()
+    until(lambda: len(release.operators()) == 2 and release.leader(), 60, "two operators")
+    first, leader = counted.group.written(), release.leader()
+    with counted.measured() as seen:
+        counted.group.scale(PODS + 1)
+        counted.group.until_settled(PODS + 1, 90)
+    # One write: nobody wrote it a second time, or wrote it back.
+    assert counted.group.written() == first + 1 and release.leader() == leader
+    with counted.measured() as killed:
+        kill_process(release.inside, leader.partition("_")[0])
+        counted.group.scale(PODS)
+        began = time.monotonic()
+        until(lambda: release.leader() not in ("", leader), 30, "the other one to lead")
+        took = time.monotonic() - began
+        counted.group.until_settled(PODS, 90)
+    show(capsys, f"scale-out by one of two; the other leads {took:.0f} s after a kill", seen)
+    show(capsys, "scale-in by the other", killed)
+    assert counted.group.written() == first + 2
+    assert seen.duplicates == 0 == killed.duplicates
+    release.change("upgrade", replicas=1)
+    release.until_ready()

@@ -1,0 +1,189 @@
+"""The operator as a whole, on a small API in memory: it watches, leads, acts, and ends cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.azurite import free_port
+from support.cluster_kubectl import Kubectl
+from support.operator_process import operator_process
+from support.small_api import SmallApi, small_api
+from support.wait import wait_until_async
+from tidegate_operator.kinds import CONSUMER_GROUP, DEPLOYMENT, LEASE, SECRET
+from tidegate_operator.kube import connect
+from tidegate_operator.running import EndedError, Operator
+from tidegate_operator.secrets import KnownSecrets
+from tidegate_operator.settings import OperatorSettings
+
+SOON = 20.0
+SETTINGS = OperatorSettings(
+    identity="one", leader_namespace="homes", namespaces=("homes",), image="consumer:1",
+    compare_every_s=0.5,
+)  # fmt: skip
+
+
+@pytest.fixture
+async def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SmallApi]:
+    async with small_api() as api:
+        # kopf logs in by this, as everybody does.
+        monkeypatch.setenv("KUBECONFIG", str(api.kubeconfig(tmp_path)))
+        monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION",
+                            str(tmp_path / "kubeconfig"))  # fmt: skip
+        yield api
+
+
+class Running:
+    def __init__(self, operator: Operator, stop: asyncio.Event, task: asyncio.Task[None]) -> None:
+        self.operator = operator
+        self.stop = stop
+        self.task = task
+
+    async def end(self) -> None:
+        self.stop.set()
+        async with asyncio.timeout(SOON):
+            await self.task
+
+
+@asynccontextmanager
+async def running(api: SmallApi, name: str = "one") -> AsyncIterator[Running]:
+    kubes = [connect(), connect()]
+    operator = Operator(replace(SETTINGS, identity=name), kubes[0], kubes[1], KnownSecrets())
+    stop = asyncio.Event()
+    task = asyncio.create_task(operator.run(None, stop))
+    try:
+        yield Running(operator, stop, task)
+    finally:
+        stop.set()
+        await asyncio.wait([task], timeout=SOON)
+        for kube in kubes:
+            await kube.close()
+
+
+def put(api: SmallApi, name: str = "activity", **spec: Any) -> None:
+    """A group whose storage nobody serves; its objects can be made all the same."""
+    values = {
+        "events": f"Endpoint=sb://127.0.0.1:{free_port()};SharedAccessKeyName=k;"
+        "SharedAccessKey=aGVsbG8=;UseDevelopmentEmulator=true",
+        "storage": "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=aGVsbG8=;"
+        f"BlobEndpoint=http://127.0.0.1:{free_port()}/a",
+    }
+    data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+    metadata = {"namespace": "homes", "name": "azure"}
+    if api.get(SECRET, "homes", "azure") is None:
+        api.put({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
+    secret = {"secret": "azure", "key": "events"}
+    api.put(
+        {
+            "apiVersion": CONSUMER_GROUP.api_version,
+            "kind": CONSUMER_GROUP.name,
+            "metadata": {"namespace": "homes", "name": name},
+            "spec": {
+                "source": {"eventHubs": {"hub": "telemetry", "connectionString": secret}},
+                "ledger": {"container": "ledger", "connectionString": {**secret, "key": "storage"}},
+                "handler": {"code": "handler:handle"},
+                **spec,
+            },
+        }
+    )
+
+
+async def until_made(api: SmallApi, name: str) -> None:
+    await wait_until_async(
+        lambda: api.get(DEPLOYMENT, "homes", name), SOON, f"the Deployment of {name}"
+    )
+
+
+async def test_groups_that_are_there_and_groups_that_come_are_looked_after(api: SmallApi) -> None:
+    put(api, "early")
+    async with running(api) as one:
+        await until_made(api, "early")
+        put(api, "late")
+        await until_made(api, "late")
+        found = api.get(CONSUMER_GROUP, "homes", "late")
+        assert found is not None
+        await wait_until_async(lambda: found_status(api, "late"), SOON, "its status")
+        assert one.operator.health.ready().reason == "2 groups; leads"
+        assert one.operator.health.alive(asyncio.get_running_loop().time()).is_good
+        await one.end()
+    lease = api.get(LEASE, "homes", "tidegate-operator")
+    assert lease is not None and lease["spec"]["holderIdentity"] == ""
+
+
+def found_status(api: SmallApi, name: str) -> Any:
+    return (api.get(CONSUMER_GROUP, "homes", name) or {}).get("status")
+
+
+@pytest.mark.slow
+async def test_as_processes_one_acts_and_the_next_one_takes_over_when_it_is_asked_to_end(
+    api: SmallApi, tmp_path: Path
+) -> None:
+    inside = Kubectl(Path("kubectl"), tmp_path / "kubeconfig", "homes")
+    with operator_process(inside, tmp_path, "one") as one:
+        await asyncio.to_thread(one.until_leading)
+        put(api, "early")
+        await until_made(api, "early")
+        with operator_process(inside, tmp_path, "two") as two:
+            await asyncio.to_thread(two.until_ready)
+            assert not await asyncio.to_thread(two.leads)
+            assert await asyncio.to_thread(one.stop) == 0
+            await asyncio.to_thread(two.until_leading, 8.0)
+            put(api, "late")
+            await until_made(api, "late")
+            assert await asyncio.to_thread(two.metric, "tidegate_operator_groups") == 2
+            assert (await asyncio.to_thread(two.asked, "/healthz"))[0] == 200
+            assert one.errors() == [] and two.errors() == []
+
+
+async def test_a_silent_watch_does_not_make_the_operator_blind(api: SmallApi) -> None:
+    put(api, "early")
+    async with running(api):
+        await until_made(api, "early")
+        api.silence()
+        put(api, "unheard")
+        await until_made(api, "unheard")
+
+
+async def test_streams_that_end_are_opened_again(api: SmallApi) -> None:
+    put(api, "early")
+    async with running(api) as one:
+        await until_made(api, "early")
+        assert api.opened == 3
+        api.end_streams()
+        await wait_until_async(lambda: api.opened == 6, SOON, "three streams more")
+        put(api, "next")
+        await until_made(api, "next")
+        assert not one.task.done()
+
+
+async def test_an_operator_waits_for_its_kind_and_says_so(api: SmallApi) -> None:
+    api.has_kind = False
+    async with running(api) as one:
+        health = one.operator.health
+        await wait_until_async(
+            lambda: "CustomResourceDefinition" in health.ready().reason, SOON, "the reason"
+        )
+        assert not health.ready().is_good
+        api.has_kind = True
+        put(api)
+        await until_made(api, "activity")
+
+
+async def test_a_part_that_ends_by_itself_ends_the_operator_with_a_reason(
+    api: SmallApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ends(*_: Any) -> None:
+        return None
+
+    monkeypatch.setattr("tidegate_operator.running.watch", ends)
+    async with running(api) as one:
+        with pytest.raises(EndedError, match="have ended"):
+            async with asyncio.timeout(SOON):
+                await one.task
