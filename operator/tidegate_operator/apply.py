@@ -37,7 +37,8 @@ from tidegate_operator.kube import FIELD_MANAGER
 from tidegate_operator.kube_errors import Conflict, KubeError
 from tidegate_operator.model import GroupKey
 
-_TRIES = 3
+# Controllers write the status of a Deployment many times while it changes.
+_TRIES = 10
 # Put right so often within so long, somebody is at it; then it is left alone for as long.
 _REPAIRS, _CONTEST_S = 3, 60.0
 

@@ -25,7 +25,8 @@ from tidegate_operator.settings import OperatorSettings
 Heard = Callable[[Kind, Mapping[str, Any], bool], None]
 
 _CONNECT_S = 10.0
-_STREAM_S = 290.0
+# The API takes whole seconds.
+_STREAM_S = 290
 _REQUEST_S = 30.0
 
 
@@ -113,9 +114,12 @@ def kopf_settings() -> kopf.OperatorSettings:
 
 async def watch(settings: OperatorSettings, heard: Heard, ready: asyncio.Event) -> None:
     """Watches until it is cancelled. It ends by itself only where it cannot go on at all."""
+    # Else kopf asks for the user's name, and the image's user has none. It is a type of kopf's own.
+    identity: Any = settings.identity
     await kopf.operator(
         registry=registry_of(heard),
         settings=kopf_settings(),
+        identity=identity,
         standalone=True,
         clusterwide=not settings.namespaces,
         namespaces=settings.namespaces,

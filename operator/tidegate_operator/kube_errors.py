@@ -165,13 +165,16 @@ def _not_there(what: str, words: str, said: dict[str, Any]) -> NotThere:
     )
 
 
-def _invalid(what: str, words: str, said: dict[str, Any]) -> Invalid:
+def _invalid(what: str, words: str, said: dict[str, Any]) -> KubeError:
     causes = (said.get("details") or {}).get("causes") or ()
     flaws = tuple(
         Flaw(str(cause.get("field") or ""), _cut(str(cause.get("message") or "")))
         for cause in causes
         if isinstance(cause, dict)
     )
+    if flaws and all(flaw.field == "metadata.uid" for flaw in flaws):
+        # The uid of the object that was seen is told as a field that cannot be changed.
+        return Conflict(f"{what}: it is another object by now.")
     told = "; ".join(str(flaw) for flaw in flaws[:_CAUSES]) or words
     more = f"; and {len(flaws) - _CAUSES} more" if len(flaws) > _CAUSES else ""
     return Invalid(f"{what}: the API does not take it: {told}{more}", flaws)

@@ -92,7 +92,10 @@ def _default(each: Field[Any], hint: Any) -> Schema:
     if is_required(each):
         return {}
     if hint is ScalingSpec:
-        return {"default": {}}
+        # Whole, because rules are asked of a default as it stands here.
+        hints = hints_of(hint)
+        inner = {camel_name(one.name): _default(one, hints[one.name]) for one in fields(hint)}
+        return {"default": {name: found["default"] for name, found in inner.items()}}
     value = default_of(each)
     if isinstance(value, Start):
         return {"default": value.kind}

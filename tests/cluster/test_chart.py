@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +209,7 @@ def api(kube_programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with bare_control_plane(kube_programs, folder) as kubectl:
         kubectl.said("create", "namespace", NAMESPACE)
         kubectl.said("apply", "--server-side", "-f", str(CHART / "crds"))
-        yield kubectl
+        yield replace(kubectl, namespace=NAMESPACE)
 
 
 def test_an_api_server_takes_all_of_it_and_lets_restricted_pods_alone_run(

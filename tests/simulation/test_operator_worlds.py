@@ -6,6 +6,7 @@ replays one.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -136,10 +137,14 @@ def test_a_pause_and_its_end_handle_nothing_twice(seed: int) -> None:
     assert not any(stopped.held for stopped in world.journal.stopped)
 
 
-def test_a_pod_that_is_deleted_hands_over_and_nothing_is_handled_twice() -> None:
+@pytest.mark.parametrize("start_s", [3.0, 20.0])
+def test_what_a_deleted_pod_had_does_not_wait_for_the_pod_that_replaces_it(start_s: float) -> None:
     idle: list[float] = []
     for seed in range(8):
-        _, got = befallen(seed, (0.0, "delete", seed))
+        script = exact(
+            seed, PARTITIONS, PODS, ((CHANGE_AT + seed, "delete", seed),), CHANGE_AT + 60.0
+        )
+        _, got = ran(replace(script, start_s=start_s))
         assert got.duplicates == 0
         idle += got.idle_s
     assert scenarios.percentile(sorted(idle), 0.95) < 2.0

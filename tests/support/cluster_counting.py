@@ -129,10 +129,13 @@ class Counted:
 
     def assert_exact(self) -> None:
         """P1, P2, P3 and P5 of all that happened so far."""
+        checkpoints = self.ledger.checkpoints()
+        # Only now: what a checkpoint covers was written down before it.
+        self.read_on()
         assert self.log.lost() == 0, self.log.standing()
         assert not self.log.disorder, self.log.disorder
         handled = {name: self.log.through(name) + 1 for name in self._read}
-        assert not (wrong := judged(self.log.batches, self.ledger.checkpoints(), handled)), wrong
+        assert not (wrong := judged(self.log.batches, checkpoints, handled)), wrong
         assert not self.ledger.steps_back(), self.ledger.steps_back()
 
     def stop_sending(self) -> int:

@@ -37,11 +37,13 @@ class Kubectl:
             *arguments,
         ]  # fmt: skip
 
-    def tried(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    def tried(
+        self, *arguments: str, stdin: str | None = None, seconds: float = ANSWER_SECONDS
+    ) -> subprocess.CompletedProcess[str]:
         """Run it; whether it went well is for the caller to see."""
         return subprocess.run(
             self.command(*arguments), input=stdin, capture_output=True, text=True,
-            timeout=ANSWER_SECONDS, check=False,
+            timeout=seconds, check=False,
         )  # fmt: skip
 
     def said(self, *arguments: str, stdin: str | None = None) -> str:
@@ -67,8 +69,9 @@ class Kubectl:
         """Deployments have all the pods that they ask for."""
         for name in names:
             ran = self.tried(
-                "rollout", "status", f"deployment/{name}", f"--timeout={seconds - 5:.0f}s"
-            )
+                "rollout", "status", f"deployment/{name}", f"--timeout={seconds - 5:.0f}s",
+                seconds=seconds,
+            )  # fmt: skip
             assert ran.returncode == 0, f"{name}: {ran.stderr}\n{self._told_of_pods()}"
 
     def container_state(self, pod: str) -> dict[str, Any]:

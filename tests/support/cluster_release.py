@@ -27,7 +27,7 @@ KIND = "consumergroups.tidegate.dev"
 # Each for one group: two with one consumer group would take their readers from one another.
 HUBS = ["telemetry:16", "counted:12", *(f"{name}:4" for name in (
     "words", "edited", "well", "image", "found", "removed"))]  # fmt: skip
-_READY_SECONDS = 150.0
+_READY_SECONDS = 90.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ class Helm:
         self._program = program
         self._environment = {
             "PATH": os.environ["PATH"],
+            # Where what was asked of a cluster is kept.
+            "HOME": str(folder),
             **{f"HELM_{kind}_HOME": str(folder / kind) for kind in ("CACHE", "CONFIG", "DATA")},
             "KUBECONFIG": str(kubeconfig or folder / "none"),
         }

@@ -120,6 +120,8 @@ def operator_process(
     finally:
         if operator.process.poll() is None:
             operator.kill()
+        # Shown where the test fails.
+        print(f"the operator {name} said:\n{operator.said[-8000:]}")
 
 
 def kubeconfig_through(kubeconfig: Path, port: int, folder: Path) -> Path:

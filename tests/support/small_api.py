@@ -203,6 +203,7 @@ class SmallApi(KubeObjects):
         response = web.StreamResponse()
         stream = _Stream(kind)
         since = int(request.query["resourceVersion"])
+        int(request.query["timeoutSeconds"])  # the API server takes whole seconds alone
         for version, told, event in self._told:
             if told == kind and version > since:
                 stream.events.put_nowait(event)

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Mapping
 from tidegate.balance import Snapshot, load_to_announce
 from tidegate.model import Listing, MemberName, PartitionId
 
-
 # Of 12 bytes each.
 _MOST = 200
 
@@ -32,12 +31,7 @@ class Loads:
         """What some partitions cost here."""
         known = self.announced
         new = {id: load_to_announce(load, known.get(id)) for id, load in loads}
-        stated = {id: load for id, load in {**known, **new}.items() if load or id in known}
-        if len(stated) > _MOST:
-            first = sorted(stated, key=lambda id: (-stated[id], id not in known, id))[:_MOST]
-            stated = {id: stated[id] for id in first}
-        if stated != known:
-            self.announced = stated
+        self._state({id: load for id, load in {**known, **new}.items() if load or id in known})
 
     def begin(self, owned: Collection[PartitionId], known: Snapshot) -> None:
         """Takes over what was known of partitions that have come here."""
@@ -47,7 +41,15 @@ class Loads:
             if facts.load and facts.id in owned and facts.id not in self.announced
         }
         if came:
-            self.announced = {**self.announced, **came}
+            self._state({**self.announced, **came})
+
+    def _state(self, loads: Mapping[PartitionId, float]) -> None:
+        known = self.announced
+        if len(loads) > _MOST:
+            first = sorted(loads, key=lambda id: (-loads[id], id not in known, id))[:_MOST]
+            loads = {id: loads[id] for id in first}
+        if loads != known:
+            self.announced = loads
 
     def see(self, listing: Listing, owned: Collection[PartitionId]) -> None:
         """Leaves to others what they state themselves; goes on from what our last life stated."""

@@ -9,6 +9,9 @@ Rules:
   and on what it declines.
 - What an absent member is to get waits for it as long as the settings say, from when this one was
   missed: what nobody owns for `expected_grace_s`, what has an owner for `absent_limit_s`.
+- A partition that it has seen owned, since it looks or since a pause of the group, is not new. A
+  lease that was let go leaves no trace in a listing, so a listing alone may take it for that, and
+  then it would wait for who is expected.
 """
 
 from __future__ import annotations
@@ -32,6 +35,8 @@ class Sight:
     alive: frozenset[MemberName]
     # Since when, by the server's clock, each expected member has been missed.
     absent: Mapping[MemberName, float]
+    # Partitions that were seen owned.
+    once_owned: frozenset[PartitionId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,10 @@ def sight_of(listing: Listing, before: Sight | None, settings: MemberSettings) -
     roster = roster_of(listing, settings.roster_stale_s)
     alive = alive_members(listing) | {settings.name}
     missed = before.absent if before is not None else {}
-    return Sight(listing, roster, alive, absent_since(missed, listing, alive, roster))
+    known = before.once_owned if before is not None and not roster.is_paused else frozenset()
+    held = {partition for partition, row in listing.ownerships.items() if row.lease.is_held}
+    absent = absent_since(missed, listing, alive, roster)
+    return Sight(listing, roster, alive, absent, known if held <= known else known | held)
 
 
 def told(sight: Sight) -> object:
@@ -109,6 +117,8 @@ def _known(shown: PartitionFacts, sight: Sight, mine: Mine, me: MemberName) -> P
     if shown.id in mine.owned:
         load = mine.loads.get(shown.id, shown.load)
         return replace(shown, owner=me, load=load, is_new=False)
+    if shown.is_new and shown.id in sight.once_owned:
+        shown = replace(shown, is_new=False)
     given = mine.given.get(shown.id)
     if given is None or shown.owner is None:
         return shown

@@ -42,7 +42,8 @@ class Work:
     opened_at: float
     events: int  # that are handled
     busy_s: float  # that the handler worked
-    arriving: float | None  # events a second; None while it is not known
+    # Events a second. None: it is not known, or a batch fails, which says nothing of the cost.
+    arriving: float | None
 
 
 class Mean:
@@ -66,6 +67,8 @@ class _Track:
         self._at, self._last = now, work
         # The load that it came with.
         self._known = known
+        # What an event was taken to cost while there were others here to compare it with.
+        self._compared_s: float | None = None
         self._measured_s = 0.0
         self._arriving, self._handling, self._busy = Mean(), Mean(), Mean()
 
@@ -85,9 +88,14 @@ class _Track:
         """Seconds that the handler takes for an event, where that can be said."""
         return self._busy.value / self._handling.value if self._handling.value else None
 
-    @property
-    def elsewhere_s(self) -> float | None:
-        """The same as it was where the partition came from."""
+    def compared(self, event_s: float) -> None:
+        """There are others here, and beside them an event is taken to cost this."""
+        self._compared_s = event_s
+
+    def taken_before_s(self, *, is_alone: bool) -> float | None:
+        """What an event was taken to cost where the partition came from, or had company."""
+        if is_alone and self._compared_s:
+            return self._compared_s
         arriving = self._arriving.value
         return self._known / arriving if arriving and self._known >= _LOAD_LEAST else None
 
@@ -115,7 +123,7 @@ class Costs:
     ) -> tuple[tuple[PartitionId, float], ...]:
         """The loads that are known; to be asked for every few seconds.
 
-        `works` has the partitions of ours whose batches do not fail, `listing` what others say.
+        `works` has all partitions of ours, `listing` what the others say.
         """
         for partition in self._tracks.keys() - works.keys():
             del self._tracks[partition]
@@ -124,13 +132,21 @@ class Costs:
                 self._tracks[partition].look(work, now)
             else:
                 self._tracks[partition] = _Track(work, _stated(listing, partition), now)
+        taken = self._taken(listing, now)
+        found = ((p, track.load(taken.get(p))) for p, track in self._tracks.items())
+        return tuple((partition, load) for partition, load in found if load is not None)
+
+    def _taken(self, listing: Listing | None, now: float) -> dict[PartitionId, float]:
+        """What an event of each partition is taken to cost."""
         tracks = self._tracks
         ours = {p: s for p, track in tracks.items() if (s := track.event_s) is not None}
-        elsewhere = {p: s for p, track in tracks.items() if (s := track.elsewhere_s) is not None}
-        usual = self._usual_event_s(list(ours.values()), listing, now)
-        taken = event_costs(ours, elsewhere, usual)
-        found = ((p, track.load(taken.get(p))) for p, track in tracks.items())
-        return tuple((partition, load) for partition, load in found if load is not None)
+        is_alone = len(ours) == 1
+        before = {p: s for p in ours if (s := tracks[p].taken_before_s(is_alone=is_alone))}
+        taken = event_costs(ours, before, self._usual_event_s(list(ours.values()), listing, now))
+        if not is_alone:
+            for partition, event_s in taken.items():
+                tracks[partition].compared(event_s)
+        return taken
 
     def _usual_event_s(self, ours: Sequence[float], listing: Listing | None, now: float) -> float:
         """What an event costs in the group, as a rule; 0 where nobody can tell."""
@@ -164,17 +180,18 @@ def _stated(listing: Listing | None, partition: PartitionId) -> float:
 
 
 def event_costs(
-    ours: Mapping[PartitionId, float], elsewhere: Mapping[PartitionId, float], usual: float
+    ours: Mapping[PartitionId, float], before: Mapping[PartitionId, float], usual: float
 ) -> dict[PartitionId, float]:
-    """What an event of each partition is taken to cost, of what it takes one member."""
+    """What an event of each partition is taken to cost, of what it takes this member.
+
+    `before` is what some were taken to cost elsewhere, and `usual` what one does in the group.
+    """
     if not usual:
         return dict(ours)
     ratios = {partition: event_s / usual for partition, event_s in ours.items()}
+    signs = [*ratios.values(), *(ours[p] / event_s for p, event_s in before.items())]
     # A single partition may be here just because its events cost so much.
-    pace = 1.0
-    if len(ratios) > 1:
-        came = [ours[p] / event_s for p, event_s in elsewhere.items() if p in ours]
-        pace = _in_common([*ratios.values(), *came])
+    pace = _in_common(signs) if len(signs) > 1 else 1.0
     return {partition: usual * _own(ratio / pace) for partition, ratio in ratios.items()}
 
 
@@ -191,4 +208,4 @@ def _own(ratio: float) -> float:
         return 0.0
     powers = math.log2(ratio)
     plain = min(max(2 * (abs(powers) - 1), 0.0), abs(powers))
-    return 2.0 ** math.copysign(plain, powers)
+    return math.pow(2.0, math.copysign(plain, powers))

@@ -83,8 +83,9 @@ class _Track(AbstractContextManager[None]):
         busy = min(max((sample.busy_s - first.busy_s) / span, 0.0), 1.0)
         return (sample.events - first.events) / span, busy
 
-    def work(self, now: float) -> Work:
-        return Work(self._opened_at, self.events, self._busy_until(now), self.arriving())
+    def work(self, now: float, *, is_failing: bool) -> Work:
+        arriving = None if is_failing else self.arriving()
+        return Work(self._opened_at, self.events, self._busy_until(now), arriving)
 
     def _busy_until(self, now: float) -> float:
         running_s = 0.0 if self._called_at is None else now - self._called_at
@@ -148,12 +149,11 @@ class Meter(Observer):
         )
 
     def works(self, now: float) -> dict[PartitionId, Work]:
-        """What is counted of our partitions, but for those whose batch fails: that says nothing
-        of what they cost."""
+        """What is counted of our partitions; nothing is known of those whose batch fails."""
         return {
-            partition: self._track(partition).work(now)
+            partition: self._track(partition).work(now, is_failing=bool(place.error))
             for partition, place in self._board.places.items()
-            if place.is_ours and not place.error
+            if place.is_ours
         }
 
     def stuck(self) -> frozenset[PartitionId]:

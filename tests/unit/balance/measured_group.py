@@ -1,8 +1,8 @@
 """A group whose members handle events, measure what that costs, announce it, and carry out the
 plan that follows: in steps of two seconds, without storage, hub or time.
 
-Rules: what a partition brings and what an event costs is the test's; what becomes of it goes through
-the code that members run. A move takes no time, so only the moves count here.
+Rules: what a partition brings and what an event costs is the test's; what becomes of it goes
+through the code that members run. A move takes no time, so only the moves count here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 from types import MappingProxyType
 
-from tidegate.balance import Move, plan, snapshot_of
+from tidegate.balance import Move, Snapshot, plan, snapshot_of
 from tidegate.member.announced import Loads
 from tidegate.model import Figures, LeaseState, Listing, Owner, Ownership, PartitionId, Presence
 from tidegate.ops.costs import Costs, Work
@@ -52,7 +52,8 @@ class Stream:
         self.lately.append((came / STEP_S, done / STEP_S, done * event_s / STEP_S))
 
     def figures(self) -> Figures:
-        arriving, handling, busy = (sum(each) / len(self.lately) for each in zip(*self.lately))
+        rates = zip(*self.lately, strict=True)
+        arriving, handling, busy = (sum(each) / len(self.lately) for each in rates)
         return Figures(1, 1, 0.0, arriving, handling, busy)
 
     def as_work(self) -> Work:
@@ -73,6 +74,7 @@ class MeasuredGroup:
         self._costs = {name: Costs(name) for name in names}
         self._loads = {name: Loads(name) for name in names}
         self._listing = self._listed()
+        self._snapshot: Snapshot | None = None
 
     def run(self, seconds: float) -> list[Move]:
         """The moves of so long a time."""
@@ -106,10 +108,10 @@ class MeasuredGroup:
             self._loads[name].measured(costs.loads(works, self._listing, self.now))
 
     def _balance(self) -> None:
-        snapshot = snapshot_of(
-            self._listing, self.streams, roster_stale_s=1e9, foreign_alive_s=0.0
-        )
-        made = plan(snapshot)
+        snapshot = snapshot_of(self._listing, self.streams, roster_stale_s=1e9, foreign_alive_s=0.0)
+        if snapshot == self._snapshot:
+            return
+        self._snapshot, made = snapshot, plan(snapshot)
         for move in made.moves:
             self.streams[move.partition].belongs_to(move.target, self.now)
         self.moves += made.moves
@@ -139,9 +141,7 @@ class MeasuredGroup:
 
     def _figures(self, name: str) -> dict[PartitionId, Figures]:
         return {
-            id: self.streams[id].figures()
-            for id in self.owned_by(name)
-            if self.streams[id].lately
+            id: self.streams[id].figures() for id in self.owned_by(name) if self.streams[id].lately
         }
 
 
@@ -151,6 +151,6 @@ def noisy(rate: float, part: float, dice: Random) -> Callable[[float], float]:
 
 
 def in_bursts(rate: float, every_s: float, dice: Random) -> Callable[[float], float]:
-    """All that comes in a while comes in a tenth of it, at a moment of its own."""
+    """All that comes in a while comes in a fifth of it, at a moment of its own."""
     shift = dice.uniform(0, every_s)
-    return lambda now: rate * 10 if (now + shift) % every_s < every_s / 10 else 0.0
+    return lambda now: rate * 5 if (now + shift) % every_s < every_s / 5 else 0.0

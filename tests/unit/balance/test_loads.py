@@ -274,17 +274,24 @@ def test_a_figure_that_makes_no_sense_does_not_stop_the_plan(figure: float) -> N
 # -- what members announce
 
 
-def test_a_load_is_announced_in_steps() -> None:
-    assert load_to_announce(0.312, None) == 0.3
-    assert load_to_announce(0.33, None) == 0.35
+def test_a_load_is_announced_in_hundredths() -> None:
+    assert load_to_announce(0.312, None) == 0.31
+    assert load_to_announce(0.338, None) == 0.34
     assert load_to_announce(-0.2, None) == 0.0
 
 
-def test_a_load_that_wavers_about_the_edge_of_a_step_is_announced_once() -> None:
-    announced = load_to_announce(0.324, None)
-    for measured in (0.326, 0.323, 0.33, 0.32, 0.327):
-        announced_again = load_to_announce(measured, announced)
-        assert announced_again == announced
+@given(st.floats(0, 5), st.floats(-0.99, 0.99))
+def test_a_load_that_wavers_by_a_tenth_or_a_hundredth_is_announced_once(
+    load: float, share: float
+) -> None:
+    announced = load_to_announce(load, None)
+    wavering = announced + share * max(announced / 10, 0.01)
+    assert load_to_announce(wavering, announced) == announced
+
+
+@pytest.mark.parametrize(("before", "now"), [(0.5, 0.56), (0.5, 0.44), (0.03, 0.045), (0.02, 0.0)])
+def test_a_load_that_has_changed_by_more_is_announced_anew(before: float, now: float) -> None:
+    assert load_to_announce(now, before) == round(now, 2)
 
 
 def test_a_partition_keeps_the_figure_of_its_former_owner_until_it_is_measured() -> None:

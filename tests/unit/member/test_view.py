@@ -8,6 +8,8 @@ from dataclasses import replace
 from support.member_desk import Desk, alone
 from tidegate import balance
 from tidegate.balance import Snapshot
+from tidegate.ledger.members import presence_metadata
+from tidegate.ledger.packing import METADATA_LIMIT, size_of
 from tidegate.member import messages as m
 from tidegate.member.view import Mine, sight_of, snapshot
 from tidegate.model import LeaseState, Listing, Owner, Ownership, Presence, Roster
@@ -110,7 +112,7 @@ def announced(desk: Desk, name: str) -> Mapping[str, float]:
 
 def test_who_receives_a_partition_announces_its_load_until_it_has_measured_it() -> None:
     desk = alone("0", "1")
-    desk.tell("a", m.LoadsMeasured(desk.now, (("0", 0.31), ("1", 0.62))))
+    desk.tell("a", m.LoadsMeasured(desk.now, (("0", 0.3), ("1", 0.6))))
     desk.join("b")
     desk.look()
     desk.look()
@@ -122,7 +124,7 @@ def test_who_receives_a_partition_announces_its_load_until_it_has_measured_it() 
 
 def test_the_load_of_a_partition_stays_known_while_it_changes_hands() -> None:
     desk = alone("0", "1")
-    desk.tell("a", m.LoadsMeasured(desk.now, (("0", 0.31), ("1", 0.62))))
+    desk.tell("a", m.LoadsMeasured(desk.now, (("0", 0.3), ("1", 0.6))))
     desk.is_held_back = lambda name, operation: (
         name == "b" and isinstance(operation, Announce) and bool(operation.presence.loads)
     )
@@ -138,7 +140,7 @@ def test_the_load_of_a_partition_stays_known_while_it_changes_hands() -> None:
 
 def test_what_went_elsewhere_is_announced_no_more_once_its_owner_does() -> None:
     desk = alone("0", "1")
-    desk.tell("a", m.LoadsMeasured(desk.now, (("0", 0.31), ("1", 0.62))))
+    desk.tell("a", m.LoadsMeasured(desk.now, (("0", 0.3), ("1", 0.6))))
     assert announced(desk, "a") == {"0": 0.3, "1": 0.6}
     desk.join("b")
     for _ in range(3):
@@ -151,7 +153,7 @@ def test_the_load_of_a_dead_members_partition_goes_with_it() -> None:
     desk.join("b")
     desk.look()
     desk.look()
-    desk.tell("b", m.LoadsMeasured(desk.now, (("1", 0.62),)))
+    desk.tell("b", m.LoadsMeasured(desk.now, (("1", 0.6),)))
     desk.look()
     for _ in range(15):
         desk.look("a")
@@ -159,9 +161,28 @@ def test_the_load_of_a_dead_members_partition_goes_with_it() -> None:
     assert announced(desk, "a") == {"1": 0.6}
 
 
+def test_no_load_is_not_announced_unless_another_was_known() -> None:
+    desk = alone("0", "1")
+    desk.tell("a", m.LoadsMeasured(desk.now, (("0", 0.0), ("1", 0.6))))
+    assert announced(desk, "a") == {"1": 0.6}
+    desk.tell("a", m.LoadsMeasured(desk.now, (("0", 0.0), ("1", 0.0))))
+    assert announced(desk, "a") == {"1": 0.0}
+
+
+def test_of_a_thousand_loads_the_highest_are_announced_and_all_else_still_fits() -> None:
+    desk = alone("0")
+    measured = tuple((str(number), number / 1000) for number in range(1, 1001))
+    desk.tell("a", m.LoadsMeasured(desk.now, measured))
+    said = announced(desk, "a")
+    assert len(said) == 200
+    assert min(said.values()) == 0.8
+    presence = Presence("a", "", LeaseState.LEASED, "1", loads=said)
+    assert size_of(presence_metadata(presence)) < METADATA_LIMIT / 2
+
+
 def test_a_restart_goes_on_from_the_loads_of_its_last_life() -> None:
     desk = alone("0", "1")
-    desk.tell("a", m.LoadsMeasured(desk.now, (("0", 0.31), ("1", 0.62))))
+    desk.tell("a", m.LoadsMeasured(desk.now, (("0", 0.3), ("1", 0.6))))
     remembered = [command for command in desk.said["a"] if isinstance(command, m.Remember)][-1]
     desk.now += 4.0
     desk.join("a", remembered.leases, life="2")

@@ -9,6 +9,7 @@ from tidegate.lag import LagKind
 from tidegate.model import BEGINNING, Figures, Position
 from tidegate.ops import observer as facts
 from tidegate.ops.board import Board
+from tidegate.ops.costs import Work
 from tidegate.ops.meter import Meter
 from tidegate.ops.observer import Observers
 
@@ -62,6 +63,32 @@ def test_a_call_that_has_not_ended_counts_as_busy() -> None:
         world.now += 2.0
         found = world.figures()
     assert found.busy == 0.0
+
+
+def test_what_is_counted_of_a_partition_goes_on_while_a_call_runs() -> None:
+    world = World()
+    world.work(100, 100, 0.25, 0.75)
+    with world.observer.handling("0", ()):
+        world.now += 3.0
+        assert world.meter.works(world.now) == {"0": Work(BEGAN, 100, 3.25, None)}
+    world.end(100)
+    world.now += 5.0
+    world.end(600)
+    assert world.meter.works(world.now) == {"0": Work(BEGAN, 100, 3.25, 100.0)}
+
+
+def test_what_a_partition_costs_is_not_known_while_its_batch_fails() -> None:
+    world = World()
+    for number in (100, 600):
+        world.end(number)
+        world.now += 5.0
+    assert world.meter.works(world.now)["0"].arriving == 100.0
+    world.observer.hear(facts.BatchFailed(world.now, "0", 5, 1, "ValueError: bad"))
+    assert world.meter.works(world.now)["0"].arriving is None
+    world.work(600, 500, 0.1)
+    assert world.meter.works(world.now)["0"].arriving == 100.0
+    world.observer.hear(facts.ReaderClosed(world.now, "0", "closed"))
+    assert world.meter.works(world.now) == {}
 
 
 def test_what_is_not_known_is_not_told() -> None:

@@ -1,0 +1,182 @@
+"""How fast events arrive, and what one consumer can handle: learnt from look to look. Pure.
+
+Rules:
+- Arrivals are counted from where partitions end, over the last seconds: a rate that somebody else
+  has averaged comes too late. Where ends are not told, the rate that the owner tells counts.
+- The true rate is events by the time in which the handler worked (the cost of an event), whatever
+  it waited for besides. The median of the consumers counts, and no look moves it far.
+- A consumer handles partitions side by side. How many at once is of use to it shows when several
+  of its partitions have a backlog; until that was seen it is taken to be one.
+- A partition is never handled faster than one event after the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from statistics import median_low
+
+from tidegate.model import MemberName, PartitionId
+from tidegate_operator.scaling.nouns import PartitionSample, Sample
+
+# A rate of arrival is taken over at least so long, and from what is not older than this.
+SPAN_S, _KEEP_S = 4.0, 12.0
+# What waits for less than this is on its way.
+BACKLOG_S = 3.0
+# The cost of an event is averaged over so long; what is usual for it, over so much longer.
+_COST_S, _USUAL_S = 15.0, 1800.0
+# No look moves a cost by more than this factor.
+_STEP = 4.0
+# Figures are rounded: less than this says little.
+_BUSY_LEAST, _HANDLING_LEAST = 0.02, 0.5
+# From so much on a consumer works all the time, or on several partitions at once.
+_FULL, _SEVERAL = 0.8, 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Of one partition: where it ended lately, and the rate that follows."""
+
+    ends: tuple[tuple[float, int], ...] = ()
+    rate: float | None = None
+
+
+def arrivals_of(before: Arrivals, seen: PartitionSample, at: float) -> Arrivals:
+    """With what a look says."""
+    known_at = seen.end_at if seen.end_at is not None else at
+    if seen.end is None:
+        rate = seen.arriving if seen.arriving is not None else before.rate
+        return Arrivals(before.ends if not before.ends or at - before.ends[-1][0] < _KEEP_S else (),
+                        rate)  # fmt: skip
+    ends = before.ends
+    if ends and (known_at < ends[-1][0] or seen.end < ends[-1][1]):
+        ends = ()
+    if ends and known_at == ends[-1][0]:
+        return replace(before, rate=before.rate if before.rate is not None else seen.arriving)
+    ends = (*(each for each in ends if known_at - each[0] <= _KEEP_S), (known_at, seen.end))
+    long_ago = [each for each in ends if known_at - each[0] >= SPAN_S]
+    if not long_ago:
+        return Arrivals(ends, seen.arriving if seen.arriving is not None else before.rate)
+    since, first = long_ago[-1]
+    return Arrivals(ends, (seen.end - first) / (known_at - since))
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What is known of handling."""
+
+    # Seconds of a handler's work for an event: now, and usually.
+    event_s: float | None = None
+    usual_event_s: float | None = None
+    # How many partitions at once a consumer handles with profit.
+    side_by_side: float = 1.0
+    # When consumers were seen to be full, last.
+    full_at: float | None = None
+    # What a full consumer handled, where the cost of an event was not known then.
+    full_rate: float | None = None
+
+    @property
+    def per_member(self) -> float | None:
+        """What one consumer can handle; None where that was never seen."""
+        if self.event_s is None:
+            return self.full_rate
+        return self.side_by_side / self.event_s
+
+    @property
+    def per_partition(self) -> float | None:
+        """What can be handled of one partition."""
+        return self.per_member if self.event_s is None else 1.0 / self.event_s
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What one consumer did."""
+
+    handling: float
+    busy: float
+    lag: int
+    # Its partitions that have a backlog, and all of them.
+    behind: int
+    partitions: int
+
+    @property
+    def is_full(self) -> bool:
+        """It handles what it can: several partitions wait for it, or all that it has."""
+        is_behind = self.lag >= BACKLOG_S * self.handling
+        return is_behind and self.busy >= _FULL and self.behind >= min(2, self.partitions)
+
+
+def works_of(sample: Sample) -> tuple[_Work, ...]:
+    """What each consumer does, of partitions that it can handle."""
+    owned: defaultdict[MemberName, list[PartitionSample]] = defaultdict(list)
+    for seen in sample.partitions.values():
+        if seen.owner is not None and seen.handling is not None and seen.busy is not None:
+            if not seen.is_stuck:
+                owned[seen.owner].append(seen)
+    return tuple(
+        _Work(
+            sum(each.handling or 0.0 for each in rows),
+            sum(each.busy or 0.0 for each in rows),
+            sum(each.lag or 0 for each in rows),
+            sum((each.lag or 0) >= max(BACKLOG_S * (each.handling or 0.0), 1) for each in rows),
+            len(rows),
+        )
+        for _, rows in sorted(owned.items())
+    )
+
+
+def full_share(works: Iterable[_Work]) -> float:
+    """The share of consumers that are full."""
+    rows = list(works)
+    return sum(work.is_full for work in rows) / len(rows) if rows else 0.0
+
+
+def costs_of(before: Costs, works: Iterable[_Work], at: float, seconds: float) -> Costs:
+    """With what a look says, `seconds` after the one before it."""
+    rows = [w for w in works if w.busy >= _BUSY_LEAST and w.handling >= _HANDLING_LEAST]
+    costs = before
+    single = [work.busy / work.handling for work in rows if work.busy <= _SEVERAL]
+    if single:
+        costs = _with_cost(costs, median_low(single), seconds)
+    full = [work for work in rows if work.is_full]
+    if not full:
+        return costs
+    costs = replace(costs, full_at=at)
+    rate = median_low([work.handling for work in full])
+    several = median_low([work.busy for work in full])
+    if costs.event_s is None:
+        return replace(costs, full_rate=rate)
+    if several <= _SEVERAL:
+        return replace(costs, full_rate=None)
+    if costs.side_by_side <= 1.0:
+        many = min(max(rate * costs.event_s, 1.0), several)
+        return replace(costs, side_by_side=many, full_rate=None)
+    # It is known how many at once are of use: what has changed is the cost.
+    many = max(costs.side_by_side, min(rate * costs.event_s, several))
+    return _with_cost(replace(costs, side_by_side=many), many / rate, seconds)
+
+
+def _with_cost(costs: Costs, event_s: float, seconds: float) -> Costs:
+    known = costs.event_s
+    if known is None:
+        many = 1.0 if costs.full_rate is None else max(costs.full_rate * event_s, 1.0)
+        return replace(
+            costs, event_s=event_s, usual_event_s=event_s, side_by_side=many, full_rate=None
+        )
+    found = min(max(event_s, known / _STEP), known * _STEP)
+    cost = known + _part(seconds, _COST_S) * (found - known)
+    usual = costs.usual_event_s if costs.usual_event_s is not None else cost
+    return replace(
+        costs, event_s=cost, usual_event_s=usual + _part(seconds, _USUAL_S) * (cost - usual)
+    )
+
+
+def _part(seconds: float, over_s: float) -> float:
+    return -math.expm1(-max(seconds, 0.0) / over_s)
+
+
+def rates_of(arrivals: Mapping[PartitionId, Arrivals]) -> dict[PartitionId, float]:
+    """The rates that are known."""
+    return {p: each.rate for p, each in arrivals.items() if each.rate is not None}
