@@ -126,6 +126,7 @@ class Processors(Fleet):
             self._processors.pop(pod.name, None)
             for p in list(pod.owned):
                 self._records[f"{p:03d}"]["owner_id"] = ""
+                self.world.read_again(p)
                 self.give(p, None)
 
     # --- the processors

@@ -14,6 +14,7 @@ Rules:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -155,6 +156,21 @@ class Applier:
         )
         return str(found["metadata"]["resourceVersion"])
 
+    def compare(self, kind: Kind, listed: Mapping[ObjectName, str]) -> set[GroupKey]:
+        """Of the versions of a kind that no watch tells of: the groups that are to be applied."""
+        changed: set[GroupKey] = set()
+        later = self._now() + self._recheck_s
+        for key, (_, _, orders) in self._orders.items():
+            for name in (order.name for order in orders if order.name.kind == kind):
+                known = self._known.get(name)
+                if known is None or known.contested:
+                    continue
+                stands = listed.get(name) == known.version
+                self._known[name] = replace(known, look_at=later if stands else -math.inf)
+                if not stands:
+                    changed.add(key)
+        return changed
+
     def forget(self, key: GroupKey) -> None:
         """The group is gone, or all of it is to be looked at again."""
         self._orders.pop(key, None)
@@ -248,11 +264,12 @@ class Applier:
         contested = ""
         if is_repair:
             repairs = (*repairs, now)
-            if len(repairs) >= _REPAIRS:
+            # Once contested it is so until it has stood for a while.
+            if len(repairs) >= _REPAIRS or (known is not None and known.contested):
                 who = other_writers(before or found, FIELD_MANAGER)
                 contested = (
-                    f"{order.name} is changed back again and again by {who}: it was put right "
-                    f"{len(repairs)} times in a minute. Let one of the two write it."
+                    f"{order.name} is changed back again and again by {who}, as often as it is put "
+                    "right. Let one of the two write it."
                 )
                 look_at = now + _CONTEST_S
         self._known[order.name] = _Known(

@@ -20,6 +20,7 @@ from tidegate.ports import SourceError
 from tidegate.settings import SettingsError
 from tidegate.sources.choose import EndingSource
 from tidegate_operator.model import Ends, Failure, GroupKey
+from tidegate_operator.secrets import lacking_file
 from tidegate_operator.settings import OperatorSettings
 
 _AT_ONCE = 4
@@ -31,7 +32,7 @@ _NOT_THERE = "amqp:not-found"
 def failure_of(problem: SourceError | SettingsError, since: float) -> Failure:
     """Why a hub could not be asked, for a condition."""
     if isinstance(problem, SettingsError):
-        return Failure("SpecInvalid", str(problem), since)
+        return Failure("SettingsInvalid", str(problem), since)
     if not problem.is_fatal:
         return Failure("HubUnreachable", str(problem), since)
     reason = "HubUnknown" if _NOT_THERE in str(problem) else "HubDenied"
@@ -111,7 +112,12 @@ class Hubs:
         await asyncio.gather(*asking, return_exceptions=True)
 
     async def _ask(self, key: GroupKey, shelf: _Shelf) -> None:
+        spec = shelf.setup.group.spec.source.event_hubs
         try:
+            lacking = lacking_file(spec.ca_file, "spec.source.eventHubs.caFile")
+            if lacking:
+                # The members may well have it: only the operator cannot ask.
+                raise SourceError(lacking)
             async with self._room, AsyncExitStack() as stack:
                 source = await open_source(shelf.setup, stack, lambda _: None)
                 stack.push_async_callback(source.close)

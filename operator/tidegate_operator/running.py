@@ -37,6 +37,7 @@ from tidegate_operator.reconcile import reconcile
 from tidegate_operator.secrets import KnownSecrets, SecretReader
 from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.telling import tell
+from tidegate_operator.unwatched import Unwatched
 from tidegate_operator.watching import Watches
 from tidegate_operator.workers import Round, Workers
 
@@ -89,6 +90,8 @@ class Operator:
         self.leader = Leader(KubeLeases(control, settings), settings, now, wall, dice)
         self.workers = Workers(self._round, settings, now, dice, expected=(KubeError,))
         self.watches = Watches(control, self.cache, settings, now, self.hear)
+        applier = Applier(kube, now, dice, recheck_s=settings.drift_every_s)
+        self._unwatched = Unwatched(control, settings, applier, self.workers.wake)
         self._edges = Edges(
             settings=settings,
             kube=kube,
@@ -96,7 +99,7 @@ class Operator:
             secrets=SecretReader(kube, settings, hidden, wall),
             ledgers=Ledgers(settings, wall, dice, self.workers.wake),
             hubs=Hubs(settings, wall, self.workers.wake),
-            applier=Applier(kube, now, dice, recheck_s=settings.drift_every_s),
+            applier=applier,
             herald=Herald(kube, wall, settings.identity),
             is_leading=lambda: self.leader.is_leading,
             now=wall,
@@ -174,11 +177,10 @@ class Operator:
         """As long as this operator leads."""
         await self.watches.complete.wait()
         self._notes.clear()
-        tidying = asyncio.create_task(self._tidy(), name="tidying")
-        try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._tidy(), name="tidying")
+            tasks.create_task(self._unwatched.run(), name="comparing what is not watched")
             await self.workers.run(self.cache.groups)
-        finally:
-            tidying.cancel()
 
     async def _round(self, key: GroupKey) -> Round:
         notes = self._notes.setdefault(key, Notes())

@@ -90,7 +90,20 @@ class Sight:
 
     def setup_of(self, name: str, spec: OperatorSpec) -> Setup:
         """The group's parts, ready to be opened. Raises SettingsError."""
+        lacking = lacking_file(spec.ledger.ca_file, "spec.ledger.caFile")
+        if lacking:
+            raise SettingsError(lacking)
         return set_up_group(GroupFile(name, spec), OperatorVault(self.values), Path("/"))
+
+
+def lacking_file(path: str | None, where: str) -> str:
+    """That a file of the consumers' pods is not in the operator's, in words; '' where it is."""
+    if path is None or Path(path).is_file():
+        return ""
+    return (
+        f"{where}: there is no file {path} in the operator's own pod, and the operator needs it "
+        "too. Mount it there at the same path: values volumes and volumeMounts of its chart"
+    )
 
 
 @dataclass(slots=True)

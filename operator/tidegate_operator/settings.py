@@ -50,7 +50,9 @@ class OperatorSettings:
     missing_every_s: float = 5.0
     # How often the source is asked for its ends while no member lives to tell them.
     ends_every_s: float = 30.0
-    # What was applied is compared with what stands, also where no watch has said anything.
+    # How often what was applied and is not watched is compared with what the API lists, and how
+    # often it is looked at one by one where it cannot be listed.
+    unwatched_every_s: float = 30.0
     drift_every_s: float = 300.0
 
     # What was watched is compared with what the API lists.

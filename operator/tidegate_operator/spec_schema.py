@@ -109,17 +109,24 @@ def _default(each: Field[Any], hint: Any) -> Schema:
 def _start() -> Schema:
     """A word, or an object: a schema has no type for that, so what it may be is said otherwise.
 
-    Of an untyped value a bound on texts says nothing of objects, and so on: what no text and no
-    number can keep leaves objects.
+    Of an untyped value a bound on texts says nothing of objects, and so on: what no text, number,
+    list and truth can keep leaves objects.
     """
-    no_text: Schema = {"minLength": 1, "maxLength": 0}
-    no_number: Schema = {"minimum": 1, "maximum": 0}
+    is_object: Schema = {
+        "minLength": 1,
+        "maxLength": 0,
+        "minimum": 1,
+        "maximum": 0,
+        "minItems": 1,
+        "maxItems": 0,
+        "not": {"enum": [True, False]},
+    }
     return {
         "x-kubernetes-preserve-unknown-fields": True,
         "anyOf": [
             {"enum": ["latest", "earliest"]},
-            {**no_text, **no_number, "required": ["time"]},
-            {**no_text, **no_number, "required": ["sequenceNumber"]},
+            {**is_object, "required": ["time"]},
+            {**is_object, "required": ["sequenceNumber"]},
         ],
     }
 

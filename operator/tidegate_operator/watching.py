@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tidegate_operator.cache import WATCHED, Cache, Place, Version, differing, missed
@@ -142,23 +142,32 @@ class Watches:
             self._heard(kind, _gone(place, known), True)
 
     async def _listed(self, kind: Kind) -> dict[Place, Version] | None:
-        labels = "" if kind == CONSUMER_GROUP else GROUP_LABEL
-        found: list[Document] = []
         try:
-            for namespace in self._settings.namespaces or (None,):
-                found += await self._kube.list(kind, namespace, labels=labels, metadata_only=True)
+            listed = await list_versions(self._kube, self._settings.namespaces, kind)
         except KubeError as problem:
             if str(problem) != self.trouble:
                 _log.warning("what the watches tell cannot be compared: %s", problem)
             self.trouble = str(problem)
             return None
         self.trouble = ""
-        return {
-            Place(each["metadata"]["namespace"], each["metadata"]["name"]): Version(
-                each["metadata"]["uid"], each["metadata"]["resourceVersion"]
-            )
-            for each in found
-        }
+        return listed
+
+
+async def list_versions(kube: Kube, namespaces: Sequence[str], kind: Kind) -> dict[Place, Version]:
+    """What the API lists of our objects of a kind: of these namespaces, or of all if none is named.
+
+    Raises KubeError.
+    """
+    labels = "" if kind == CONSUMER_GROUP else GROUP_LABEL
+    found: list[Document] = []
+    for namespace in namespaces or (None,):
+        found += await kube.list(kind, namespace, labels=labels, metadata_only=True)
+    return {
+        Place(each["metadata"]["namespace"], each["metadata"]["name"]): Version(
+            each["metadata"]["uid"], each["metadata"]["resourceVersion"]
+        )
+        for each in found
+    }
 
 
 def _gone(place: Place, known: Version) -> Document:

@@ -39,6 +39,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     (f"{HUB}.connectionString", "Endpoint=sb://x", "must be of type object"),
     (f"{HUB}.start", "newest", 'supported values: "latest", "earliest"'),
     (f"{HUB}.start", 5, "spec.source.eventHubs.start"),
+    (f"{HUB}.start", True, "spec.source.eventHubs.start"),
+    (f"{HUB}.start", ["latest"], "spec.source.eventHubs.start"),
     (f"{HUB}.start", {"offset": "4096"}, "spec.source.eventHubs.start"),
     (f"{LEDGER}.container", "Ledger", "write 3 to 63 lower-case letters, digits and single dashes"),
     (f"{LEDGER}.accountUrl", "https://a.example", "or accountUrl: https://NAME.blob.core"),

@@ -6,6 +6,7 @@ and the hub is ours, both on this machine.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -100,6 +101,21 @@ def test_what_somebody_changes_or_deletes_is_put_right(
     place.until("the image to be ours again", lambda: image() == IMAGE)
     place.inside.said("delete", "deployment", "home")
     place.until("the Deployment to be back", lambda: place.there("deployment"))
+
+
+def test_what_nobody_watches_is_put_right_within_a_minute(
+    place: Place, operator: OperatorProcess
+) -> None:
+    place.put_secret()
+    place.put_group()
+    place.until("its Deployment", lambda: place.replicas() == 1)
+    place.inside.said("delete", "configmap", "home-group")
+    place.inside.said("delete", "serviceaccount", "home")
+    begun = time.monotonic()
+    place.until("the ServiceAccount", lambda: place.there("serviceaccount"), LATER)
+    place.until("the ConfigMap", lambda: place.there("configmap", "home-group"))
+    print(f"what was deleted was back after {time.monotonic() - begun:.0f} s")
+    assert operator.errors() == []
 
 
 def test_a_missing_secret_is_said_and_the_group_goes_on_when_it_comes(

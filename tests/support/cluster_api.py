@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
+import urllib3
 from kubernetes import config
 from kubernetes.client import ApiClient, Configuration
+from kubernetes.client.exceptions import ApiException
 
 from support.wait import wait_until
 
@@ -35,8 +37,12 @@ _PATHS = {
 }
 
 
+class NoAnswer(Exception):
+    """The API server did not answer, or not with what was asked for."""
+
+
 class ClusterApi:
-    """See the module."""
+    """See the module. All raise NoAnswer."""
 
     def __init__(self, kubeconfig: Path, namespace: str) -> None:
         configuration = Configuration()
@@ -72,11 +78,15 @@ class ClusterApi:
         url = self._client.configuration.host + path + (f"?{urlencode(query)}" if query else "")
         headers = {"Accept": "application/json"}
         self._client.update_params_for_auth(headers, [], ["BearerToken"], "", "GET", None)
-        answer = self._client.call_api("GET", url, headers, _request_timeout=10)
-        said: bytes = answer.read()
+        try:
+            answer = self._client.call_api("GET", url, headers, _request_timeout=10)
+            said: bytes = answer.read()
+        except (urllib3.exceptions.HTTPError, ApiException, OSError) as problem:
+            raise NoAnswer(f"{path}: {problem}") from problem
         if answer.status == 404:
             return None
-        assert answer.status == 200, f"{path}: {answer.status} {said[:500]!r}"
+        if answer.status != 200:
+            raise NoAnswer(f"{path}: {answer.status} {said[:500]!r}")
         found: Document = json.loads(said)
         return found
 

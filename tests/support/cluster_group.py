@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -31,18 +32,9 @@ class Group:
         self.name = name
         self.kubectl = release.inside
         self._api = release.api
+        self._begun = time.monotonic()
 
     # --- what is done to it
-
-    def apply(self, spec: Document) -> None:
-        self.kubectl.apply(
-            {
-                "apiVersion": "tidegate.dev/v1alpha1",
-                "kind": "ConsumerGroup",
-                "metadata": {"name": self.name},
-                "spec": spec,
-            }
-        )
 
     def patch(self, **spec: Any) -> None:
         """Changes its spec; None takes a key away."""
@@ -54,7 +46,7 @@ class Group:
 
     def delete(self) -> None:
         self.kubectl.tried("delete", "cg", self.name, "--ignore-not-found", "--wait=false")
-        self.until("its pods to go", lambda: not self.pods(), 60)
+        self.until_gone()
 
     # --- how it is
 
@@ -80,6 +72,11 @@ class Group:
         """Of Ready, where that is not so."""
         ready = self.condition("Ready")
         return "" if ready.get("status") == "True" else str(ready.get("reason", ""))
+
+    @property
+    def age_s(self) -> float:
+        """How long ago it was applied."""
+        return time.monotonic() - self._begun
 
     def pods(self) -> list[Document]:
         return self._api.list("pods", f"{LABEL}={self.name}")
@@ -131,6 +128,9 @@ class Group:
     def until_settled(self, pods: int, seconds: float) -> None:
         self.until(f"{pods} pods that share all", lambda: self.is_settled(pods), seconds)
 
+    def until_gone(self) -> None:
+        self.until("its pods to go", lambda: not self.pods(), 60)
+
     def told(self) -> str:
         """All that explains why it is not as it should be."""
         said = [
@@ -144,17 +144,37 @@ class Group:
         return "\n".join(said)
 
 
-@contextlib.contextmanager
-def a_group(release: Release, name: str, *, hub: str, **spec: Any) -> Iterator[Group]:
-    """A group that was just applied; None takes a key of ours out."""
-    group = Group(release, name)
+def document_of(name: str, hub: str, spec: Document) -> Document:
+    """A ConsumerGroup with what every group of the tests has; None takes a key of that out."""
     ours = {
         "source": event_hubs(hub),
         "ledger": ledger(name),
         "handler": {"code": "tidegate.handlers.printing:handle"},
     }
-    group.apply({key: value for key, value in (ours | spec).items() if value is not None})
+    return {
+        "apiVersion": "tidegate.dev/v1alpha1",
+        "kind": "ConsumerGroup",
+        "metadata": {"name": name},
+        "spec": {key: value for key, value in (ours | spec).items() if value is not None},
+    }
+
+
+@contextlib.contextmanager
+def groups(release: Release, *documents: Document) -> Iterator[list[Group]]:
+    """Groups that were just applied, all at once."""
+    found = [Group(release, document["metadata"]["name"]) for document in documents]
+    release.inside.apply(*documents)
     try:
-        yield group
+        yield found
     finally:
-        group.delete()
+        names = [group.name for group in found]
+        release.inside.tried("delete", "cg", *names, "--ignore-not-found", "--wait=false")
+        for group in found:
+            group.until_gone()
+
+
+@contextlib.contextmanager
+def a_group(release: Release, name: str, *, hub: str, **spec: Any) -> Iterator[Group]:
+    """One group that was just applied."""
+    with groups(release, document_of(name, hub, spec)) as (group,):
+        yield group

@@ -110,9 +110,7 @@ def _times(text: str) -> _Times:
             f"'{text:.64}' is no time: write minute, hour, day, month and weekday, such as "
             "'0 8 * * 1-5'"
         )
-    sets = [
-        frozenset(_values(field, *known)) for field, known in zip(fields, _FIELDS, strict=True)
-    ]
+    sets = [frozenset(_values(field, *known)) for field, known in zip(fields, _FIELDS, strict=True)]
     return _Times(
         sets[0],
         sets[1],

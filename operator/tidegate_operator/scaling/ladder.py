@@ -1,8 +1,8 @@
 """The counts of consumers that are worth having, and how much the fullest of so many has. Pure.
 
-Rules: partitions are dealt as members deal them: everybody has the same number or one more, the
-heaviest first. A count that leaves the largest number of partitions as it is helps nobody: 16
-partitions go to 1, 2, 3, 4, 6, 8 or 16.
+Rules: partitions are dealt as members deal them: one that is far above a fair share has a consumer
+for itself, and of the others everybody has the same number or one more. A count that leaves the
+largest number of partitions as it is helps nobody: 16 partitions go to 1, 2, 3, 4, 6, 8 or 16.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+
+# A partition with so many times a fair share is hot.
+_HOT = 1.15
 
 
 @lru_cache(maxsize=256)
@@ -33,9 +36,9 @@ def heaviest(loads: Sequence[float], count: int) -> float:
         return 0.0
     if count <= 0:
         return float("inf")
+    loads, count, fullest = _without_hot(loads, count)
     room = -(-len(loads) // count)
     queue = [(0.0, 0, place) for place in range(count)]
-    fullest = 0.0
     for load in loads:
         full, owned, place = queue[0]
         fullest = max(fullest, full + load)
@@ -44,6 +47,19 @@ def heaviest(loads: Sequence[float], count: int) -> float:
         else:
             heapq.heappop(queue)
     return fullest
+
+
+def _without_hot(loads: Sequence[float], count: int) -> tuple[Sequence[float], int, float]:
+    """The loads and consumers that are left when each hot partition has a consumer for itself."""
+    fullest, first, rest = 0.0, 0, sum(loads)
+    while count - first > 1 and first < len(loads) - 1:
+        fair = rest / (count - first)
+        if loads[first] <= fair * _HOT:
+            break
+        fullest = max(fullest, loads[first])
+        rest -= loads[first]
+        first += 1
+    return loads[first:], count - first, fullest
 
 
 def first_enough(rungs: Sequence[int], is_enough: Callable[[int], bool]) -> int | None:

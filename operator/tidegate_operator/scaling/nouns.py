@@ -102,6 +102,7 @@ class Reason(StrEnum):
     DOWNSTREAM = "DownstreamIsSlower"
     # As they are.
     ENOUGH = "AsNeeded"
+    HELD = "MoreAreOfNoUse"
     WAITING = "WaitsToShrink"
     UNKNOWN = "LagUnknown"
     LEARNING = "NotYetMeasured"

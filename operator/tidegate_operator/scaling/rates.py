@@ -22,7 +22,7 @@ from tidegate.model import MemberName, PartitionId
 from tidegate_operator.scaling.nouns import PartitionSample, Sample
 
 # A rate of arrival is taken over at least so long, and from what is not older than this.
-SPAN_S, _KEEP_S = 4.0, 12.0
+SPAN_S, _SHORT_S, _KEEP_S = 4.0, 1.9, 12.0
 # What waits for less than this is on its way.
 BACKLOG_S = 3.0
 # The cost of an event is averaged over so long; what is usual for it, over so much longer.
@@ -41,6 +41,8 @@ class Arrivals:
 
     ends: tuple[tuple[float, int], ...] = ()
     rate: float | None = None
+    # The same over the shortest time: it wavers, and is the first to rise.
+    newest: float | None = None
 
 
 def arrivals_of(before: Arrivals, seen: PartitionSample, at: float) -> Arrivals:
@@ -60,7 +62,11 @@ def arrivals_of(before: Arrivals, seen: PartitionSample, at: float) -> Arrivals:
     if not long_ago:
         return Arrivals(ends, seen.arriving if seen.arriving is not None else before.rate)
     since, first = long_ago[-1]
-    return Arrivals(ends, (seen.end - first) / (known_at - since))
+    shortly = [each for each in ends if known_at - each[0] >= _SHORT_S]
+    short_at, short = shortly[-1]
+    return Arrivals(
+        ends, (seen.end - first) / (known_at - since), (seen.end - short) / (known_at - short_at)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +155,13 @@ def costs_of(before: Costs, works: Iterable[_Work], at: float, seconds: float) -
     if costs.event_s is None:
         return replace(costs, full_rate=rate)
     if several <= _SEVERAL:
-        return replace(costs, full_rate=None)
-    if costs.side_by_side <= 1.0:
-        many = min(max(rate * costs.event_s, 1.0), several)
-        return replace(costs, side_by_side=many, full_rate=None)
-    # It is known how many at once are of use: what has changed is the cost.
-    many = max(costs.side_by_side, min(rate * costs.event_s, several))
-    return _with_cost(replace(costs, side_by_side=many), many / rate, seconds)
+        known = costs.side_by_side + _part(seconds, _COST_S) * (1.0 - costs.side_by_side)
+        return replace(costs, full_rate=None, side_by_side=known)
+    # More at once than was seen before, or fewer, or else what has changed is the cost.
+    many = min(max(rate * costs.event_s, 1.0), several)
+    known = costs.side_by_side + _part(seconds, _COST_S) * (many - costs.side_by_side)
+    costs = replace(costs, side_by_side=known, full_rate=None)
+    return _with_cost(costs, known / rate, seconds)
 
 
 def _with_cost(costs: Costs, event_s: float, seconds: float) -> Costs:

@@ -80,8 +80,9 @@ class _Look:
         self.doubts: list[str] = []
 
     def judge(self, seen: PartitionSample) -> PartitionSample:
-        arriving, handling = self._rate(seen.arriving, "arriving"), self._rate(
-            seen.handling, "handling"
+        arriving, handling = (
+            self._rate(seen.arriving, "arriving"),
+            self._rate(seen.handling, "handling"),
         )
         busy, behind_s = self._share(seen.busy), self._number(seen.behind_s, "wait")
         lag = self._count(seen.lag)

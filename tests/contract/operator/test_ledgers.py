@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -278,3 +279,16 @@ async def test_a_hub_that_nobody_serves_is_unreachable(
     setup = setup_of(azurite, container, events=events)
     ends, failure = await _asked(hubs, setup, woken)
     assert ends is None and failure.reason == "HubUnreachable"
+
+
+async def test_a_certificate_that_only_the_members_have_keeps_the_operator_from_asking(
+    hubs: Hubs, container: str, azurite: str, woken: list[GroupKey]
+) -> None:
+    setup = setup_of(azurite, container)
+    spec = setup.group.spec
+    source = replace(spec.source.event_hubs, ca_file="/etc/authority/hub.pem")
+    group = replace(setup.group, spec=replace(spec, source=replace(spec.source, event_hubs=source)))
+    ends, failure = await _asked(hubs, replace(setup, group=group), woken)
+    assert ends is None and failure.reason == "HubUnreachable"
+    assert "eventHubs.caFile: there is no file /etc/authority/hub.pem" in failure.message
+    assert "Mount it there" in failure.message

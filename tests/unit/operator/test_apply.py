@@ -175,6 +175,10 @@ async def test_two_who_change_the_same_field_do_not_write_for_ever(world: World)
     assert "Deployment homes/activity is changed back again and again" in told
     world.now += 120.0
     assert (await world.apply()).repaired == (world.name(DEPLOYMENT),)
+    # It is said until it has stood for a while, so that it is not said and unsaid by turns.
+    assert (await world.apply()).contested != ()
+    world.now += 61.0
+    assert await world.apply() == Outcome()
     assert (await world.apply()).contested == ()
 
 

@@ -81,6 +81,25 @@ def test_what_somebody_changed_is_put_right(world: OperatedWorld) -> None:
     assert ObjectName(CONFIG_MAP, KEY.namespace, f"{KEY.name}-group") in world.kube.objects
 
 
+def test_what_somebody_changes_back_again_and_again_is_told_once_and_written_rarely(
+    world: OperatedWorld,
+) -> None:
+    settle(world)
+    written = 0
+    for _ in range(100):
+        world.kube.edit(WORKLOAD, {"spec": {"revisionHistoryLimit": 99}})
+        world.round()
+        written += world.kube.written.count("apply Deployment")
+    assert written <= 5
+    truth, reason, message = world.condition("Ready")
+    assert (truth, reason) == ("False", "Contested")
+    assert "Let one of the two write it." in message
+    assert world.events().count("Contested") == 1
+    for _ in range(130):
+        world.round()
+    assert world.condition("Ready")[1] != "Contested"
+
+
 def test_a_missing_secret_is_said_and_nothing_is_made_of_half_a_group() -> None:
     world = OperatedWorld()
     world.create()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -205,3 +206,19 @@ async def test_a_secret_of_the_environment_is_refused_in_words() -> None:
     sight = await reading.look(spec=spec)
     with pytest.raises(SettingsError, match="cannot look into pods"):
         sight.setup_of("home", spec)
+
+
+async def test_a_certificate_that_only_the_consumers_have_is_told_with_what_to_do(
+    tmp_path: Path,
+) -> None:
+    reading = Reading()
+    reading.cluster.put(SECRET, "azure", events=EVENTS, storage=STORAGE)
+    authority = tmp_path / "authority.pem"
+    spec = spec_of()
+    spec = replace(spec, ledger=replace(spec.ledger, ca_file=str(authority)))
+    sight = await reading.look(spec=spec)
+    words = r"spec\.ledger\.caFile: .*authority\.pem in the operator's own pod.* Mount it there"
+    with pytest.raises(SettingsError, match=words):
+        sight.setup_of("home", spec)
+    authority.write_text("a certificate")
+    assert sight.setup_of("home", spec).blobs.ca_file == str(authority)

@@ -1,0 +1,212 @@
+"""How many consumers a group needs, by its objective. Pure.
+
+Rules:
+- A partition needs what arrives in it, with some room, and what it takes to handle what waits in
+  it in time; what comes while new consumers start counts as waiting. It never needs more than can
+  be handled of one partition: beyond that no number of consumers is of use.
+- Partitions are dealt to so many consumers; that is enough where the fullest can handle its part.
+- What calls for more is further off than what is then asked for, and what would do with fewer is
+  lower still: so a group between two sizes stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tidegate.model import PartitionId
+from tidegate_operator.scaling.history import BOUND_AFTER_S, History
+from tidegate_operator.scaling.ladder import first_enough, heaviest, rungs_within
+from tidegate_operator.scaling.nouns import PartitionSample, Policy, Sample
+from tidegate_operator.scaling.rates import BACKLOG_S
+
+_RISING = 1.2
+# What is on its way and does not wait.
+_ON_ITS_WAY_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much of what consumers can do, and of the time that there is, is used."""
+
+    share: float
+    time: float
+
+
+# What is asked for, what calls for more, and what allows for fewer.
+ASKED = Room(0.8, 0.5)
+CALLS = Room(0.95, 0.8)
+CALM = Room(0.75, 0.4)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a group needs, as far as it is known."""
+
+    # The number that is to be asked for, if it is to grow now, and whether it is.
+    asked: int
+    calls: bool
+    # Whether it is for what waits, rather than for what arrives.
+    is_for_backlog: bool
+    # The number that would do if nothing else came; None where that cannot be said.
+    calm: int | None
+    # Whether as many as there may be are enough.
+    is_reachable: bool
+
+
+def need_of(history: History, sample: Sample, policy: Policy, least: int, most: int) -> Need | None:
+    """None where it is not known what a consumer can handle, and the objective wants that."""
+    per_member, per_partition = history.costs.per_member, history.costs.per_partition
+    by_rate = None
+    if per_member is not None and per_partition is not None:
+        by_rate = _Reckoning(history, sample, policy, per_member, per_partition).need(least, most)
+    if policy.lag_per_replica is None:
+        return by_rate
+    by_count = _by_count(sample, policy.lag_per_replica, least, most)
+    if by_rate is None or by_rate.calm is None or by_count.calm is None:
+        return by_count
+    # Fewer than what arrives takes would be undone at once.
+    return replace(by_count, calm=max(by_count.calm, by_rate.calm))
+
+
+def bound_partitions(history: History, now: float) -> tuple[PartitionId, ...]:
+    """Partitions that alone get more than one consumer can handle of them."""
+    return tuple(
+        partition
+        for partition, since in history.bound_since.items()
+        if now - since >= BOUND_AFTER_S
+    )
+
+
+def counting(sample: Sample) -> dict[PartitionId, PartitionSample]:
+    """Partitions that more consumers can help: not those that nobody reads, or nobody can."""
+    return {
+        partition: seen
+        for partition, seen in sample.partitions.items()
+        if not seen.is_stuck and not seen.is_paused
+    }
+
+
+def rungs_of(sample: Sample, least: int, most: int) -> tuple[int, ...]:
+    """The counts that may be chosen, and are worth it."""
+    partitions = len(sample.partitions)
+    return rungs_within(partitions, least, most) if partitions else tuple({least, most})
+
+
+def _by_count(sample: Sample, each: int, least: int, most: int) -> Need:
+    """So many events for each consumer."""
+    lag = sum(seen.lag or 0 for seen in counting(sample).values())
+    rungs = rungs_of(sample, least, most)
+
+    def number(lag: float) -> int:
+        found = first_enough(rungs, lambda count: count * each >= lag)
+        return rungs[-1] if found is None else found
+
+    is_reachable = rungs[-1] * each >= lag
+    asked = number(lag)
+    return Need(asked, asked > sample.replicas, True, number(lag / 0.9), is_reachable)
+
+
+class _Reckoning:
+    """One group at one time."""
+
+    def __init__(
+        self,
+        history: History,
+        sample: Sample,
+        policy: Policy,
+        per_member: float,
+        per_partition: float,
+    ) -> None:
+        self._policy = policy
+        self._sample = sample
+        self._rows = counting(sample)
+        self._rates = {
+            partition: (history.arrivals[partition].rate or 0.0) for partition in self._rows
+        }
+        # What owners say is an average, and goes on for a while after a burst.
+        self._slow = {p: max(self._rates[p], seen.arriving or 0.0) for p, seen in
+                      self._rows.items()}  # fmt: skip
+        # What has risen within seconds is asked for whole, and not bit by bit.
+        self._rising = {
+            partition: max(rate, newest) if newest is not None and newest > _RISING * rate else rate
+            for partition, rate in self._rates.items()
+            for newest in (history.arrivals[partition].newest,)
+        }
+        self._per_member = per_member
+        self._per_partition = per_partition
+        self._start_s = history.trials.start_left_s(sample.at)
+        self._known_twice = history.looks
+        # Whether what a consumer can handle was seen, and not only worked out.
+        self._is_seen_full = history.costs.full_at is not None
+
+    def need(self, least: int, most: int) -> Need:
+        rungs = rungs_of(self._sample, least, most)
+        replicas = self._sample.replicas
+        calls, is_for_backlog = self._calls(replicas)
+        loads = self._loads(ASKED, self._rising, grows=True)
+        enough = first_enough(rungs, lambda count: self._is_enough(loads, count))
+        # More than the first that is no fuller than as many as there may be helps nobody.
+        fullest = heaviest(loads, rungs[-1]) * 1.001
+        asked = enough or first_enough(rungs, lambda count: heaviest(loads, count) <= fullest)
+        calm_loads = self._loads(CALM, self._slow, grows=False)
+        calm = first_enough(rungs, lambda count: self._is_enough(calm_loads, count))
+        demanded = self._loads(CALLS, self._rates, grows=False)
+        return Need(
+            asked=asked or rungs[-1],
+            calls=calls,
+            is_for_backlog=is_for_backlog,
+            calm=calm if calm is not None else rungs[-1],
+            is_reachable=self._is_enough(demanded, rungs[-1]),
+        )
+
+    def _calls(self, replicas: int) -> tuple[bool, bool]:
+        """Whether so many are too few, and whether that is for what waits."""
+        backlog = self._loads(CALLS, {}, grows=True)
+        if not self._is_enough(backlog, replicas):
+            return True, True
+        arriving = self._loads(CALLS, self._rates, grows=True)
+        if self._is_enough(arriving, replicas):
+            return False, False
+        # As long as nothing waits, and no consumer was ever full, they may well keep up.
+        return self._is_seen_full or self._is_pressed(), False
+
+    def _is_pressed(self) -> bool:
+        waiting = sum(self._waiting(p, seen) for p, seen in self._rows.items())
+        can = min(self._sample.members, self._sample.replicas) * self._per_member
+        return waiting >= can * min(BACKLOG_S, self._limit_s / 4)
+
+    def _is_enough(self, loads: Sequence[float], count: int) -> bool:
+        return heaviest(loads, count) <= self._per_member * 1.001
+
+    @property
+    def _limit_s(self) -> float:
+        return self._policy.within_s or self._policy.drain_within_s or 60.0
+
+    def _loads(self, room: Room, rates: dict[PartitionId, float], *, grows: bool) -> list[float]:
+        """What each partition needs, the most first."""
+        found = []
+        for partition, seen in self._rows.items():
+            rate = rates.get(partition, 0.0)
+            waiting = self._waiting(partition, seen)
+            if grows:
+                waiting += self._growth(partition, seen)
+            if self._policy.within_s is not None:
+                load = max(rate / room.share, waiting / (self._limit_s * room.time))
+            else:
+                load = rate / room.share + waiting / (self._limit_s * min(room.time * 1.6, 1.2))
+            found.append(min(load, self._per_partition))
+        return sorted(found, reverse=True)
+
+    def _waiting(self, partition: PartitionId, seen: PartitionSample) -> float:
+        if seen.lag is None or self._known_twice.get(partition, 0) < 2:
+            return 0.0
+        on_its_way_s = min(_ON_ITS_WAY_S, self._limit_s / 4)
+        return max(seen.lag - self._slow[partition] * on_its_way_s, 0.0)
+
+    def _growth(self, partition: PartitionId, seen: PartitionSample) -> float:
+        """What comes to wait while new consumers start."""
+        if seen.handling is None or seen.lag is None:
+            return 0.0
+        start_s = min(self._start_s, self._limit_s / 2)
+        return max(self._rates[partition] - seen.handling, 0.0) * start_s

@@ -1,0 +1,189 @@
+"""A little group under load, in virtual time, and the decision loop on it.
+
+Rules: events are counted in fractions and handled in order; a second is one step. Partitions are
+dealt by number. What members say is what real ones say: rates of the last 10 s, told every 2 s.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tidegate_operator.scaling import (
+    Decision,
+    History,
+    PartitionSample,
+    Policy,
+    Sample,
+    decide,
+    decided,
+    looked,
+)
+
+LOOK_S = 2
+_WINDOW_S = 10
+
+
+@dataclass
+class Queue:
+    """One partition: events by the second in which they came, and what was done with them."""
+
+    waiting: deque[list[float]] = field(default_factory=deque)
+    end: float = 0.0
+    handled: float = 0.0
+    # Of the last seconds: arrived, handled, busy.
+    lately: deque[tuple[float, float, float]] = field(
+        default_factory=lambda: deque([(0.0, 0.0, 0.0)], maxlen=_WINDOW_S)
+    )
+
+    def arrive(self, at: int, events: float) -> None:
+        self.end += events
+        if events:
+            self.waiting.append([float(at), events])
+
+    def handle(self, events: float) -> None:
+        self.handled += events
+        while events > 1e-9 and self.waiting:
+            part = min(events, self.waiting[0][1])
+            self.waiting[0][1] -= part
+            events -= part
+            if self.waiting[0][1] <= 1e-9:
+                self.waiting.popleft()
+
+    @property
+    def lag(self) -> float:
+        return max(self.end - self.handled, 0.0)
+
+    def behind_s(self, at: int) -> float:
+        return at - self.waiting[0][0] if self.waiting else 0.0
+
+
+@dataclass
+class Traffic:
+    """See the module. `arriving(partition, second)` and `rate(members)` are events a second;
+    `rate` is what one member handles, of all its partitions together."""
+
+    arriving: Callable[[int, int], float]
+    policy: Policy = field(default_factory=Policy)
+    partitions: int = 16
+    rate: Callable[[int], float] = lambda _: 100.0
+    # At most so much of one partition.
+    partition_rate: float = float("inf")
+    start_s: int = 8
+    replicas: int = 1
+    # What a look may be made into, such as one in which nothing is known.
+    seen: Callable[[Sample], Sample] = lambda sample: sample
+    now: int = 0
+    history: History = field(default_factory=History)
+    queues: list[Queue] = field(default_factory=list)
+    members: int = 0
+    coming: list[tuple[int, int]] = field(default_factory=list)
+    # What is counted: by time, the decisions that changed the number; seconds out of objective.
+    changes: list[tuple[int, int, Decision]] = field(default_factory=list)
+    late_s: int = 0
+    pod_s: int = 0
+    worst_s: float = 0.0
+    last: Decision | None = None
+    _members_before: int = -1
+
+    def __post_init__(self) -> None:
+        self.queues = [Queue() for _ in range(self.partitions)]
+        self.members = self.replicas
+
+    def run(self, seconds: int) -> Traffic:
+        for _ in range(seconds):
+            self._second()
+            if self.now % LOOK_S == 0:
+                self.look()
+        return self
+
+    def look(self) -> Decision:
+        at = float(self.now)
+        self.history = looked(self.history, self.seen(self._sample()), self.policy)
+        decision = decide(self.history, self.policy, at)
+        self.history = decided(self.history, decision, at)
+        self.last = decision
+        if decision.replicas != self.replicas:
+            self.changes.append((self.now, decision.replicas, decision))
+            if decision.replicas > self.replicas:
+                self.coming.append((self.now + self.start_s, decision.replicas))
+            else:
+                self.members = min(self.members, decision.replicas)
+                self.coming = []
+            self.replicas = decision.replicas
+        return decision
+
+    @property
+    def counts(self) -> list[int]:
+        return [count for _, count, _ in self.changes]
+
+    @property
+    def lag(self) -> float:
+        return sum(queue.lag for queue in self.queues)
+
+    def _second(self) -> None:
+        self.now += 1
+        if self.members != self._members_before:
+            # Whoever has a partition anew measures anew.
+            for queue in self.queues:
+                queue.lately = deque([(0.0, 0.0, 0.0)], maxlen=_WINDOW_S)
+            self._members_before = self.members
+        self.pod_s += self.replicas
+        for ready_at, count in list(self.coming):
+            if self.now >= ready_at:
+                self.members = min(max(self.members, count), self.replicas)
+                self.coming.remove((ready_at, count))
+        came = []
+        for place, queue in enumerate(self.queues):
+            came.append(self.arriving(place, self.now))
+            queue.arrive(self.now, came[-1])
+        self._handle(came)
+        oldest = max(queue.behind_s(self.now) for queue in self.queues)
+        self.worst_s = max(self.worst_s, oldest)
+        self.late_s += oldest > (self.policy.within_s or 60.0)
+
+    def _handle(self, came: list[float]) -> None:
+        rate = self.rate(self.members) if self.members else 0.0
+        done = [0.0] * self.partitions
+        for member in range(self.members):
+            mine = self.queues[member :: self.members]
+            places = range(member, self.partitions, self.members)
+            left, open_places = rate, [p for p in places if self.queues[p].lag]
+            # Whoever has less takes less; what that leaves is for the others.
+            for place in sorted(open_places, key=lambda p: self.queues[p].lag):
+                share = left / max(len(open_places), 1)
+                done[place] = min(share, self.queues[place].lag, self.partition_rate)
+                left -= done[place]
+                open_places = open_places[1:]
+            assert mine
+        for place, queue in enumerate(self.queues):
+            queue.handle(done[place])
+            busy = done[place] / min(rate, self.partition_rate) if rate else 0.0
+            queue.lately.append((came[place], done[place], busy))
+
+    def _sample(self) -> Sample:
+        return Sample(
+            at=float(self.now),
+            partitions={str(place): self._seen(place) for place in range(self.partitions)},
+            replicas=self.replicas,
+            members=self.members,
+            is_settled=self.members == self.replicas,
+        )
+
+    def _seen(self, place: int) -> PartitionSample:
+        queue = self.queues[place]
+        arrived, handled, busy = (
+            sum(each[part] for each in queue.lately) / len(queue.lately) for part in range(3)
+        )
+        is_read = self.members > 0
+        return PartitionSample(
+            lag=round(queue.end) - round(queue.handled),
+            behind_s=queue.behind_s(self.now),
+            arriving=round(arrived, 1) if is_read else None,
+            handling=round(handled, 1) if is_read else None,
+            busy=round(busy, 3) if is_read else None,
+            owner=f"m{place % self.members}" if is_read else None,
+            end=round(queue.end),
+            handled=round(queue.handled),
+        )
