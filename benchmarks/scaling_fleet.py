@@ -49,6 +49,9 @@ class Fleet(ABC):
         self.ready_at = [0] * len(world.partitions)
         self.members: list[Pod] = []
         self._made = 0
+        # Who reads what, and up to which second that is so if nobody gives anything.
+        self._hands: tuple[tuple[int, ...], ...] = ()
+        self._hands_until = 0
         for _ in range(self.wanted):
             self._make(0).joins_at = 0
         for p in world.partitions if self.members else ():
@@ -66,14 +69,25 @@ class Fleet(ABC):
     def step(self, now: int) -> None: ...
 
     def hands(self, now: int) -> Sequence[Sequence[int]]:
-        ready_at = self.ready_at
-        return [
-            [p for p in pod.owned if ready_at[p] <= now]
-            for pod in self.members
-            if pod.joins_at <= now
-        ]
+        if now >= self._hands_until:
+            ready_at = self.ready_at
+            self._hands = tuple(
+                tuple(p for p in pod.owned if ready_at[p] <= now)
+                for pod in self.members
+                if pod.joins_at <= now
+            )
+            later = [at for at in ready_at if at > now]
+            later += [pod.joins_at for pod in self.members if pod.joins_at > now]
+            self._hands_until = min(later, default=self.trace.seconds)
+        return self._hands
+
+    def drop(self, pod: Pod) -> None:
+        """It is gone."""
+        self._hands_until = 0
+        self.members.remove(pod)
 
     def give(self, partition: int, pod: Pod | None) -> None:
+        self._hands_until = 0
         owner = self.owners[partition]
         if owner is not None:
             owner.owned.remove(partition)
@@ -86,6 +100,7 @@ class Fleet(ABC):
 
     def _make(self, now: int) -> Pod:
         self._made += 1
+        self._hands_until = 0
         # Some nodes have the image, some do not.
         start_s = round(self.trace.pod_start_s * self.dice.uniform(0.7, 1.3))
         pod = Pod(f"pod-{self._made:04d}", now, now + start_s, self.revision)
@@ -144,8 +159,8 @@ class Tidegate(Fleet):
                 del self._due[p]
                 # A hand-over's checkpoint covers all that its giver has handled.
                 self.world.stored[p] = self.world.positions[p]
-                self.give(p, target)
                 self.ready_at[p] = now + 1
+                self.give(p, target)
                 self.moves += 1
         if self.wanted == 0:
             self._let_go()
@@ -153,7 +168,7 @@ class Tidegate(Fleet):
             if pod.gone_at is None:
                 pod.gone_at = now + GONE_IN_S
             elif pod.gone_at <= now:
-                self.members.remove(pod)
+                self.drop(pod)
         if now % LOADS_EVERY_S == 0:
             self._weigh()
         known = tuple((pod.name, pod.is_leaving, pod.joins_at <= now) for pod in self.members)

@@ -73,7 +73,8 @@ class Job(Fleet):
             if owner is not None:
                 self.world.stored[p] = self.world.positions[p]
                 self.give(p, None)
-        self.members.clear()
+        for pod in list(self.members):
+            self.drop(pod)
         for _ in range(self.wanted):
             self._make(now).joins_at = self.started_at
         for p in self.world.partitions:

@@ -41,8 +41,11 @@ class KedaSettings:
     fallback: int | None = None
 
     def __str__(self) -> str:
-        said = f"threshold {self.threshold:,}, down after {self.stable_s} s, poll {self.polling_s} s"
-        return said if self.fallback is None else f"{said}, fallback {self.fallback}"
+        said = [f"threshold {self.threshold:,}", f"down after {self.stable_s} s"]
+        said += [f"poll {self.polling_s} s"] if self.polling_s != 30 else []
+        said += [f"cooldown {self.cooldown_s} s"] if self.cooldown_s != 300 else []
+        said += [f"fallback {self.fallback}"] if self.fallback is not None else []
+        return ", ".join(said)
 
 
 def metric_of(lag: float, partitions: int, threshold: int) -> int:

@@ -64,13 +64,12 @@ class _Processor:
 class Processors(Fleet):
     """See the module."""
 
-    def __init__(
-        self, world: World, dice: Random, expires_in_s: float = EXPIRES_IN_S
-    ) -> None:
+    def __init__(self, world: World, dice: Random, expires_in_s: float = EXPIRES_IN_S) -> None:
         self._clock = _Clock()
         self._expires_in_s = expires_in_s
         self._processors: dict[str, _Processor] = {}
         self._records: dict[str, dict[str, Any]] = {}
+        self._is_as_wanted = True
         super().__init__(world, dice)
         for p, owner in enumerate(self.owners):
             if owner is not None:
@@ -78,26 +77,29 @@ class Processors(Fleet):
         for pod in self.members:
             self._processor(pod, dice.uniform(0.0, INTERVAL_S))
 
-    def want(self, replicas: int, now: int) -> None:
+    def want(self, replicas: int, now: int) -> None:  # noqa: ARG002 - it is seen in a step
         self.wanted = replicas
+        self._is_as_wanted = False
 
     def step(self, now: int) -> None:
         self._clock.now = float(now)
         if now in self.trace.rollouts:
             self.revision += 1
-        self._reconcile(now)
-        for pod in [pod for pod in self.members if pod.gone_at is not None]:
-            if pod.gone_at is not None and pod.gone_at <= now:
-                self.members.remove(pod)
+            self._is_as_wanted = False
+        if not self._is_as_wanted:
+            self._reconcile(now)
         for pod in self.members:
             if pod.joins_at <= now and pod.gone_at is None:
                 processor = self._processors.get(pod.name) or self._processor(pod, float(now))
                 if processor.looks_at <= now:
-                    self._look(pod, processor, now)
+                    self._look(pod, processor)
 
     # --- the Deployment and its ReplicaSets
 
     def _reconcile(self, now: int) -> None:
+        for pod in [pod for pod in self.members if pod.gone_at is not None]:
+            if pod.gone_at is not None and pod.gone_at <= now:
+                self.drop(pod)
         living = [pod for pod in self.members if pod.gone_at is None]
         new = [pod for pod in living if pod.revision == self.revision]
         old = [pod for pod in living if pod.revision < self.revision]
@@ -105,6 +107,7 @@ class Processors(Fleet):
             for _ in range(len(new), self.wanted):
                 self._make(now)
             self._stop_some(new, len(new) - self.wanted, now)
+            self._is_as_wanted = len(self.members) == self.wanted
             return
         surge = math.ceil(self.wanted / 4)
         room = min(self.wanted - len(new), self.wanted + surge - len(living))
@@ -145,7 +148,7 @@ class Processors(Fleet):
         made = self._processors[pod.name] = _Processor(manager, looks_at)
         return made
 
-    def _look(self, pod: Pod, processor: _Processor, now: int) -> None:
+    def _look(self, pod: Pod, processor: _Processor) -> None:
         names = [f"{p:03d}" for p in self.world.partitions]
         listed = [dict(record) for record in self._records.values()]
         with _as_its_own(self._clock, self.dice):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from random import Random
 
 import scaling_departures
@@ -73,7 +74,7 @@ def line(*known: tuple[float, float]) -> Shape:
 
     def shape(second: int) -> float:
         minute = second / MINUTE_S
-        for (since, low), (until, high) in zip(known, known[1:], strict=False):
+        for (since, low), (until, high) in pairwise(known):
             if minute < until:
                 return low + (high - low) * (minute - since) / (until - since)
         return known[-1][1]
@@ -213,9 +214,7 @@ def departures(seed: int) -> Trace:
     def shape(second: int) -> float:
         return counts[second // MINUTE_S] * DEPARTURES_PEAK / busiest
 
-    return Trace(
-        "real departures", arrivals(dice, 24 * HOUR_S, shape), MEMBER_RATE, 1, least=0
-    )
+    return Trace("real departures", arrivals(dice, 24 * HOUR_S, shape), MEMBER_RATE, 1, least=0)
 
 
 TRACES: tuple[Callable[[int], Trace], ...] = (
@@ -223,6 +222,5 @@ TRACES: tuple[Callable[[int], Trace], ...] = (
     rollout, departures,
 )  # fmt: skip
 
-
-def names(seed: int) -> Iterable[str]:
-    return (make(seed).name for make in TRACES)
+# Those that take long to live through: ten hours and more.
+DAY_LONG = frozenset(TRACES.index(make) for make in (daily, night_at_zero, departures))

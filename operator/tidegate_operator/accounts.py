@@ -1,6 +1,6 @@
 """Storage accounts, each with its connections: shared by all groups whose ledgers are there.
 
-Rules: groups with the same settings share the SDK's client too. So many requests to an account at
+Rules: groups that are let in with the same credentials share the SDK's client, too. So many requests to an account at
 once, and the others wait their turn here, where no time limit of theirs runs yet. All of it belongs
 to one event loop.
 """
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from azure.core.pipeline.transport import AioHttpTransport
-from azure.storage.blob.aio import ContainerClient
+from azure.storage.blob.aio import BlobServiceClient, ContainerClient
 
-from tidegate.ledger.access import BlobSettings, open_container, open_transport
+from tidegate.ledger.access import BlobSettings, open_account, open_transport
 
 _AT_ONCE = 16
 
@@ -33,8 +33,11 @@ class Accounts:
 
     def __init__(self) -> None:
         self._accounts: dict[tuple[str, str], Account] = {}
-        self._clients: weakref.WeakValueDictionary[BlobSettings, ContainerClient] = (
+        self._clients: weakref.WeakValueDictionary[BlobSettings, BlobServiceClient] = (
             weakref.WeakValueDictionary()
+        )
+        self._used: weakref.WeakKeyDictionary[ContainerClient, BlobServiceClient] = (
+            weakref.WeakKeyDictionary()
         )
         self._identity: Any = None
 
@@ -56,11 +59,16 @@ class Accounts:
     def client(self, blobs: BlobSettings) -> ContainerClient:
         if blobs.uses_identity:
             blobs = replace(blobs, token_source=self.identity)
-        client = self._clients.get(blobs)
+        # All that it is let in with; which container it is for makes no difference.
+        anywhere = replace(blobs, container="any-container", create=False)
+        client = self._clients.get(anywhere)
         if client is None:
-            client = open_container(blobs, self.account(blobs).transport)
-            self._clients[blobs] = client
-        return client
+            client = open_account(anywhere, self.account(blobs).transport)
+            self._clients[anywhere] = client
+        found = client.get_container_client(blobs.container)
+        # As long as one is used, so is what it shares with others.
+        self._used[found] = client
+        return found
 
     @property
     def counts(self) -> tuple[int, int]:

@@ -16,10 +16,11 @@ from tidegate.ports import Break, LedgerError, Operation, Refusal, WriteRoster
 from tidegate_operator.edges import Edges, Notes, Seen, failure_since
 from tidegate_operator.facts import DELETION_COST
 from tidegate_operator.kinds import DEPLOYMENT, POD, Document, ObjectName
-from tidegate_operator.kube_errors import Conflict, KubeError, NotThere
+from tidegate_operator.kube_errors import Conflict, Invalid, KubeError, NotThere
 from tidegate_operator.ledgers import failure_of
 from tidegate_operator.model import Failure, GroupKey, Steps
 
+_REMEDY = "Correct it in the ConsumerGroup: most such fields are those of spec.template."
 _QUICKER = frozenset((Refusal.CHANGED, Refusal.EXISTS, Refusal.HELD, Refusal.MISSING))
 
 
@@ -38,7 +39,8 @@ async def act(
         if problem is not None:
             reasons.add(problem.reason)
             now = seen.observation.now
-            failures.append(failure_since(notes, problem.reason, str(problem), now))
+            words = f"{problem}. {_REMEDY}" if isinstance(problem, Invalid) else str(problem)
+            failures.append(failure_since(notes, problem.reason, words, now))
     for reason in notes.refused - reasons:
         notes.troubles.pop(reason, None)
     notes.refused = frozenset(reasons)

@@ -1,7 +1,9 @@
 """Reads whole what nobody reads any more: whether a state stands behind its position.
 
 Rules: a listing has no bodies, and so cannot show it. Only the checkpoints of partitions that have
-had no owner for a while are read, each now and then, a few in a round. Reading changes nothing.
+had no owner for a while are read, a few in a round, and each again only when it has changed. Of a
+state it is kept that there is one: a group whose size is 0 may have a gigabyte of them. Where one
+read fails the round reads no other, so that storage that hangs does not keep it for long.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ async def with_wholes(
     due = sorted(
         partition
         for partition in lonely
-        if partition not in wholes.read or now - wholes.read[partition][0] >= _EVERY_S
+        if _is_due(wholes.read.get(partition), listed[partition].etag, now)
     )
     for partition in due[:_IN_A_ROUND]:
         try:
@@ -56,8 +58,8 @@ async def with_wholes(
         except LedgerError:
             # Why the ledger cannot be read is told by its listing.
             wholes.read[partition] = (now, None)
-            continue
-        wholes.read[partition] = (now, found if isinstance(found, Checkpoint) else None)
+            break
+        wholes.read[partition] = (now, _lightened(found))
     known = {
         partition: found
         for partition, (_, found) in wholes.read.items()
@@ -66,3 +68,17 @@ async def with_wholes(
     if not known:
         return view
     return replace(view, listing=replace(view.listing, checkpoints={**listed, **known}))
+
+
+def _is_due(before: tuple[float, Checkpoint | None] | None, etag: str, now: float) -> bool:
+    if before is None:
+        return True
+    read_at, found = before
+    return now - read_at >= _EVERY_S and (found is None or found.etag != etag)
+
+
+def _lightened(found: object) -> Checkpoint | None:
+    """A checkpoint that still says whether it has a state, and where that belongs."""
+    if not isinstance(found, Checkpoint):
+        return None
+    return found if found.state is None else replace(found, state=b"")

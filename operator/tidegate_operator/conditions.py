@@ -15,6 +15,7 @@ from tidegate_operator.condition import Condition
 from tidegate_operator.lag import PartitionLag
 from tidegate_operator.model import LedgerTrouble
 from tidegate_operator.readiness import NOT_READ, READY, UNOWNED, ready, unowned_for_long
+from tidegate_operator.size_conditions import BOUND, bound, scaling
 from tidegate_operator.view import GroupView
 from tidegate_operator.wording import (
     capital,
@@ -26,7 +27,7 @@ from tidegate_operator.wording import (
     stopped,
 )
 
-BALANCED, SCALING, BOUND = "Balanced", "Scaling", "PartitionBound"
+BALANCED = "Balanced"
 STUCK, LOSS, BEHIND, PAUSED = "Stuck", "RetentionLoss", "StateBehind", "Paused"
 
 # What the ledger says, and nothing else does.
@@ -57,8 +58,8 @@ def _all(view: GroupView, before: dict[str, Condition]) -> tuple[Condition, ...]
     return (
         ready(view, before.get(READY)),
         _balanced(view, before.get(BALANCED)),
-        _scaling(view),
-        _bound(view),
+        scaling(view),
+        bound(view),
         _stuck(view),
         _loss(view),
         _state_behind(view),
@@ -129,46 +130,6 @@ def _told(moves: tuple[Move, ...]) -> str:
     return stopped("; ".join(told) + more)
 
 
-# --- how many pods
-
-
-def _scaling(view: GroupView) -> Condition:
-    workload, doing = view.observation.workload, sentence(view.steps.doing)
-    if workload is None:
-        return Condition.unknown(SCALING, "NoWorkload", doing or "There is no Deployment yet.")
-    there = sum(bool(pod.revision) for pod in view.pods)
-    old = [p for p in view.pods if p.revision and p.revision != workload.revision]
-    if workload.revision and old:
-        text = doing or f"{counted(len(old), 'pod')} of an older revision will be replaced."
-        return Condition.so(SCALING, "RollingOut", text)
-    if view.wanted > min(workload.replicas, there):
-        text = doing or f"From {counted(there, 'pod')} to {view.wanted}."
-        return Condition.so(SCALING, "ScalingOut", text)
-    if view.wanted < max(workload.replicas, there):
-        text = doing or f"From {counted(there, 'pod')} to {view.wanted}."
-        return Condition.so(SCALING, "ScalingIn", text)
-    text = doing or f"As many stand as are wanted: {counted(view.wanted, 'pod')}."
-    return Condition.not_so(SCALING, "AsWanted", text)
-
-
-def _bound(view: GroupView) -> Condition:
-    partitions = len(view.partitions)
-    if not partitions:
-        return Condition.unknown(
-            BOUND, "PartitionsUnknown", "It is not known yet how many partitions the source has."
-        )
-    idle = view.wanted - partitions
-    if idle > 0:
-        return Condition.so(
-            BOUND,
-            "MorePodsThanPartitions",
-            f"{counted(view.wanted, 'pod')} are wanted, and the source has "
-            f"{counted(partitions, 'partition')}: {counted(idle, 'pod')} will own nothing. Want "
-            "fewer pods, or give the hub more partitions.",
-        )
-    return Condition.not_so(BOUND, "EnoughPartitions", "There is something to own for every pod.")
-
-
 # --- what is wrong with the reading
 
 
@@ -176,6 +137,16 @@ def _stuck(view: GroupView) -> Condition:
     listing = view.listing
     if listing is None:
         return _not_read(STUCK)
+    standing = view.steps.standing
+    if standing:
+        text = sentence("; ".join(each.text for each in standing[:_TOLD]))
+        members = names_text(sorted({name for each in standing for name in each.tried}))
+        is_aside = any(each.is_quarantined for each in standing)
+        return Condition.so(
+            STUCK,
+            "PartitionsSetAside" if is_aside else "PositionStands",
+            f"{capital(text)} See kubectl logs -n {view.key.namespace} {members}.",
+        )
     alive = [presence for presence in listing.members.values() if presence.is_alive]
     failing = {p: member.name for member in alive for p in member.stuck - member.declines}
     # What another has taken over is handled there.

@@ -18,15 +18,19 @@ from types import MappingProxyType
 
 from tidegate.balance.listed import alive_members
 from tidegate.model import Listing, MemberName, PartitionId, Roster
-from tidegate_operator import breaks, roster, scale_in
+from tidegate_operator import breaks, roster, scale_in, sizing
 from tidegate_operator.breaks import Death
+from tidegate_operator.lag import GroupLag
 from tidegate_operator.model import BreakLease, LedgerView, Observation, Steps
 from tidegate_operator.rollout import Roles, missed_since, roles_of
+from tidegate_operator.sizing import Sizing
 
 # A listing that was asked for longer ago decides nothing.
 LISTING_OLD_S = 15.0
 # How soon to look again: while something is to follow, while somebody is waited for, and at all.
 _SOON_S, _WAITING_S, _SETTLED_S = 0.5, 1.0, 5.0
+# While the size is decided here, and somebody reads: members say how far they are so often.
+_SIZING_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,53 +48,53 @@ class Memory:
     broken: Mapping[tuple[PartitionId, str], float] = field(
         default_factory=lambda: MappingProxyType({})
     )
+    sizing: Sizing = field(default_factory=Sizing)
 
 
-def steps(observation: Observation, memory: Memory) -> tuple[Steps, Memory]:
-    """What is to be done now, and what to remember until the next time."""
+def steps(
+    observation: Observation, memory: Memory, lag: GroupLag | None = None
+) -> tuple[Steps, Memory]:
+    """What is to be done now, and what to remember until the next time. Without a lag the size
+    stays as it is."""
     if observation.is_deleting:
         return Steps(), memory
     lease_s, now = observation.wish.lease_s, observation.now
     found = breaks.deaths(observation.pods, memory.deaths, lease_s, now)
     memory = replace(memory, deaths=found)
     view = observation.ledger
-    if view is None or now - view.asked_at > LISTING_OLD_S:
-        return _without_ledger(observation), memory
-    return _Round(observation, view, memory).decide()
+    is_fresh = view is not None and now - view.asked_at <= LISTING_OLD_S
+    alive = alive_members(view.listing) if view is not None else frozenset()
+    known, count = sizing.sized(memory.sizing, observation, lag, alive, is_fresh=is_fresh)
+    memory = replace(memory, sizing=known)
+    if view is None or not is_fresh:
+        return _without_ledger(observation, known, count), memory
+    return _Round(observation, view, memory, count).decide()
 
 
-def wanted(observation: Observation) -> int:
-    """How many pods there shall be."""
-    wish, workload = observation.wish, observation.workload
-    if wish.is_paused:
-        return wish.paused_replicas
-    if wish.replicas is not None:
-        return wish.replicas
-    stands = workload.replicas if workload is not None else 0
-    return min(max(stands, wish.min_replicas), wish.max_replicas)
-
-
-def _without_ledger(observation: Observation) -> Steps:
+def _without_ledger(observation: Observation, known: Sizing, count: int) -> Steps:
     """There is a group to begin with, but nothing is changed."""
-    count = wanted(observation)
     return Steps(
         wanted=count,
         replicas=count if observation.workload is None else None,
         doing="the ledger cannot be listed: until it can, replicas, roster and leases stay as they "
         "are",
+        scaling=known.report,
+        standing=known.watch.standing,
     )
 
 
 class _Round:
     """One decision, on a listing that is fresh."""
 
-    def __init__(self, observation: Observation, view: LedgerView, memory: Memory) -> None:
+    def __init__(
+        self, observation: Observation, view: LedgerView, memory: Memory, wanted: int
+    ) -> None:
         self._observation = observation
         self._asked_at = view.asked_at
         self._listing: Listing = view.listing
         self._alive = alive_members(view.listing)
         self._seen = roster.standing(view.listing)
-        self._wanted = wanted(observation)
+        self._wanted = wanted
         first_etag = self._seen.etag if memory.first_etag is None else memory.first_etag
         missed = missed_since(memory.missed, observation.pods, self._alive, observation.now)
         self._memory = replace(memory, first_etag=first_etag, missed=missed)
@@ -102,7 +106,10 @@ class _Round:
         roles = roles_of(
             observation, listing, self._seen, self._wanted, self._memory.missed, self._alive, dead
         )
-        wish = roster.intended(listing, observation.wish, roles.expected, roles.leaving)
+        watch = self._memory.sizing.watch
+        wish = roster.intended(
+            listing, sizing.with_watch(observation.wish, watch), roles.expected, roles.leaving
+        )
         is_touched = self._seen.etag != self._memory.first_etag
         is_said = is_touched and roster.is_said(self._seen, wish, self._alive)
         is_under_way = roster.is_under_way(wish, self._alive)
@@ -119,8 +126,10 @@ class _Round:
                 breaks=broken,
                 deletion_costs=scale_in.deletion_costs(observation.pods, roles.victims),
                 leaving=roles.leaving,
-                again_s=_SOON_S if is_soon else _WAITING_S if is_under_way else _SETTLED_S,
+                again_s=_SOON_S if is_soon else _WAITING_S if is_under_way else self._later(),
                 doing=self._doing(roles, doing),
+                scaling=self._memory.sizing.report,
+                standing=self._memory.sizing.watch.standing,
             ),
             self._memory,
         )
@@ -167,8 +176,16 @@ class _Round:
             f"{doing}: {may.doing}" if may.doing else doing,
         )
 
+    def _later(self) -> float:
+        report = self._memory.sizing.report
+        is_sizing = report is not None and report.is_followed and bool(self._alive)
+        return _SIZING_S if is_sizing else _SETTLED_S
+
     def _doing(self, roles: Roles, size: str) -> str:
         """What goes on, in words."""
+        report = self._memory.sizing.report
+        if size and report is not None and report.is_followed:
+            size = f"{size}: {report.decision.message}"
         said = [size] if size else []
         if roster.is_unreadable(self._listing):
             said.append("the roster cannot be read: delete its blob, and it is written anew")

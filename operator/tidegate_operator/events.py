@@ -19,6 +19,7 @@ from tidegate_operator import conditions as kinds
 from tidegate_operator.condition import Condition, conditions_in
 from tidegate_operator.model import BreakLease, Steps
 from tidegate_operator.readiness import NOT_READ, ON_THE_WAY, READY
+from tidegate_operator.size_conditions import BOUND, OUT_OF_REACH, SCALING
 from tidegate_operator.spec_status import Truth
 from tidegate_operator.wording import cut, names_text, partitions_text, stopped
 
@@ -26,7 +27,7 @@ _NOTE_CHARS = 1000
 # Wishes of the user: other conditions tell what becomes of them.
 _WISHED = frozenset(("Deleting", "Paused"))
 # Bad where they are so.
-_TROUBLES = (kinds.STUCK, kinds.LOSS, kinds.BEHIND, kinds.BOUND)
+_TROUBLES = (kinds.STUCK, kinds.LOSS, kinds.BEHIND, BOUND)
 
 
 class NoticeKind(StrEnum):
@@ -57,7 +58,8 @@ def events_of(
         *_of_ready(known.get(READY), now.get(READY)),
         *(each for type in _TROUBLES for each in _of_trouble(known.get(type), now.get(type))),
         *_of_pause(known.get(kinds.PAUSED), now.get(kinds.PAUSED)),
-        *_of_work(known.get(kinds.SCALING), now.get(kinds.SCALING), bad=()),
+        *_of_work(known.get(SCALING), now.get(SCALING), bad=(OUT_OF_REACH,)),
+        *_of_decision(steps_before, steps),
         *_of_work(known.get(kinds.BALANCED), now.get(kinds.BALANCED), bad=("OtherProcessors",)),
         *_of_leaving(before or {}, after),
         *_of_breaks(steps_before, steps),
@@ -115,6 +117,21 @@ def _of_work(
 
 
 _WORK = frozenset(("RollingOut", "ScalingOut", "ScalingIn", "AsWanted", "Moving", "Balanced"))
+
+
+def _of_decision(before: Steps | None, steps: Steps) -> Iterator[Notice]:
+    """A size that was decided since, in the words that it was decided with."""
+    report, last = steps.scaling, before.scaling if before is not None else None
+    if report is None or last is None or not report.is_followed or not report.history.records:
+        return
+    record = report.history.records[-1]
+    is_new = not last.history.records or last.history.records[-1].at < record.at
+    if is_new and record.before != record.decision.replicas:
+        yield _normal(
+            record.decision.reason,
+            f"From {record.before} to {record.decision.replicas}: "
+            f"{stopped(record.decision.message)}",
+        )
 
 
 def _of_leaving(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Notice]:

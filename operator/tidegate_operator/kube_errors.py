@@ -82,7 +82,7 @@ class Flaw:
 class Invalid(KubeError):
     """The object breaks the API's rules, a quota or a policy of the cluster."""
 
-    reason = "Invalid"
+    reason = "Refused"
 
     def __init__(self, message: str, flaws: tuple[Flaw, ...] = ()) -> None:
         super().__init__(message)

@@ -98,6 +98,13 @@ def lag_of_group(observation: Observation, start: Start, before: GroupLag | None
 # --- what is known
 
 
+def told_figures(observation: Observation) -> dict[PartitionId, Figures]:
+    """What living owners say of what they own, where that is not too long ago."""
+    listing = listing_of(observation)
+    told = _figures(observation, listing) if listing is not None else ()
+    return {partition: figures for partition, (figures, _) in told}
+
+
 def listing_of(observation: Observation) -> Listing | None:
     """The listing, if it is fresh enough to say how things are."""
     view = observation.ledger

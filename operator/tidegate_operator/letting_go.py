@@ -21,6 +21,8 @@ from tidegate_operator.spec import OnDelete
 from tidegate_operator.workers import Round
 
 FINALIZER = "tidegate.dev/ledger"
+# What the Event says: what became of the ledger.
+ERASED, LEFT = "LedgerErased", "LedgerLeft"
 # After a clean stop's own time: what Kubernetes itself takes to end a pod.
 _ENDING_S = 30.0
 _SOON_S, _LATER_S = 1.0, 5.0
@@ -47,9 +49,9 @@ async def let_go(edges: Edges, seen: Seen) -> Round | None:
             f"the ledger could not be removed and stays: {left}. The group goes all the same. "
             "Remove its blobs by hand if they are not wanted."
         )
-        kind, reason = "Warning", "LedgerLeft"
+        kind, reason = "Warning", LEFT
     else:
-        note, kind, reason = "the ledger was removed: onDelete is Delete", "Normal", "LedgerErased"
+        note, kind, reason = "the ledger was removed: onDelete is Delete", "Normal", ERASED
     edges.may_act()
     await edges.herald.tell(seen.document, kind=kind, reason=reason, note=note)
     await _write(edges, seen, [each for each in finalizers if each != FINALIZER])

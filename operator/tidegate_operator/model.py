@@ -11,8 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any
 
 from tidegate.model import Listing, MemberName, PartitionEnd, PartitionId, Roster
+from tidegate_operator.scaling import Policy, Report, Standstill
+
+STILL_LIMIT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -142,6 +146,10 @@ class Wish:
     # How the group keeps its leases, as its ledger settings say.
     lease_s: float = 15.0
     hand_over_limit_s: float = 60.0
+    # How its size is decided, where nothing above has decided it already.
+    scaling: Policy | None = None
+    # A partition whose position stands for so long while events come is stuck.
+    still_limit_s: float = STILL_LIMIT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +168,8 @@ class Observation:
     # What stands in the way: of the ledger, the source, the manifests, secrets.
     failures: tuple[Failure, ...] = ()
     is_deleting: bool = False
+    # What the resource says of its scaling: what an operator that has just begun goes on from.
+    said: Mapping[str, Any] | None = None
 
     @property
     def listing(self) -> Listing | None:
@@ -199,3 +209,7 @@ class Steps:
     again_s: float = 5.0
     # What is going on, in words for people; '' when nothing is.
     doing: str = ""
+    # Why there are to be so many, and what was decided before; None where it is not decided.
+    scaling: Report | None = None
+    # Partitions that are not read on although somebody owns them, and what is done about each.
+    standing: tuple[Standstill, ...] = ()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from tidegate.commands.rosters import is_anybody_alive
 from tidegate.settings import SettingsError
+from tidegate.sources.start import Start
 from tidegate_operator.behind import with_wholes
 from tidegate_operator.edges import Edges, Notes, Seen
 from tidegate_operator.engines.inputs import GROUP_LABEL
 from tidegate_operator.facts import newest_revision, revision_number, workload_facts
 from tidegate_operator.kinds import REPLICA_SET, Document
 from tidegate_operator.kube_errors import KubeError
+from tidegate_operator.lag import lag_of_group
 from tidegate_operator.model import (
     Ends,
     Failure,
@@ -24,7 +26,7 @@ from tidegate_operator.model import (
     Wish,
     WorkloadFacts,
 )
-from tidegate_operator.secrets import Sight
+from tidegate_operator.secrets import Sight, lacking_file
 from tidegate_operator.spec import OperatorSpec, read_spec, secrets_of, wish_of
 
 
@@ -53,19 +55,23 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
     workload = await _workload(edges, key, notes, deployment)
     known = edges.cache.known(key)
     document = known.document or document
+    observation = Observation(
+        key=key,
+        generation=int(document["metadata"].get("generation") or 0),
+        wish=wish_of(spec) if spec is not None else Wish(),
+        workload=workload,
+        pods=tuple(known.pods.values()),
+        ledger=view,
+        now=edges.now(),
+        ends=ends,
+        failures=failures,
+        is_deleting=bool(document["metadata"].get("deletionTimestamp")),
+        said=(document.get("status") or {}).get("scaling"),
+    )
+    start = spec.source.event_hubs.start if spec is not None else Start()
+    notes.lag = lag_of_group(observation, start, before=notes.lag)
     return Seen(
-        observation=Observation(
-            key=key,
-            generation=int(document["metadata"].get("generation") or 0),
-            wish=wish_of(spec) if spec is not None else Wish(),
-            workload=workload,
-            pods=tuple(known.pods.values()),
-            ledger=view,
-            now=edges.now(),
-            ends=ends,
-            failures=failures,
-            is_deleting=bool(document["metadata"].get("deletionTimestamp")),
-        ),
+        observation=observation,
         document=document,
         deployment=deployment,
         spec=spec,
@@ -103,7 +109,10 @@ def _open(
     made_of = (notes.read, sight.versions)
     if sight.failures or (notes.opened_with == made_of and "SettingsInvalid" not in notes.troubles):
         return ()
+    lacking = lacking_file(spec.ledger.ca_file, "spec.ledger.caFile")
     try:
+        if lacking:
+            raise SettingsError(lacking)
         notes.setup = sight.setup_of(key.name, spec)
     except SettingsError as problem:
         since = notes.troubles.setdefault("SettingsInvalid", edges.now())

@@ -53,8 +53,9 @@ def _reasons(view: GroupView, before: Condition | None) -> Iterator[Condition]:
     if troubles and not troubles[0].is_soft:
         yield _of_trouble(view, troubles)
     is_short = view.ready < view.wanted
-    if is_short and view.observation.workload is not None and view.observation.workload.failure:
-        yield _refused(view.observation.workload.failure)
+    workload = view.observation.workload
+    if workload is not None and workload.failure and (is_short or _is_rolling(view)):
+        yield _refused(workload.failure)
     if is_short:
         yield _on_the_way(view, troubles)
     yield from _of_partitions(view, before)
@@ -99,6 +100,13 @@ def _troubles(view: GroupView) -> list[Trouble]:
         and (trouble := trouble_of(view.key, pod, view.now)) is not None
     ]
     return sorted(found, key=lambda trouble: (trouble.is_soft, REASONS.index(trouble.reason)))
+
+
+def _is_rolling(view: GroupView) -> bool:
+    """Whether pods of an older revision stand, which pods that cannot be made are to replace."""
+    workload = view.observation.workload
+    newest = workload.revision if workload is not None else ""
+    return bool(newest) and any(pod.revision not in ("", newest) for pod in view.pods)
 
 
 def _of_trouble(view: GroupView, troubles: list[Trouble]) -> Condition:

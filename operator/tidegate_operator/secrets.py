@@ -15,7 +15,7 @@ import asyncio
 import base64
 import binascii
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -31,7 +31,8 @@ from tidegate_operator.model import Failure
 from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.spec import OperatorSpec
 
-_MISSING = {SECRET: "SecretMissing", CONFIG_MAP: "ConfigMapMissing"}
+# Why a group has to wait for what it names.
+MISSING = {SECRET: "SecretMissing", CONFIG_MAP: "ConfigMapMissing"}
 
 
 class Finds(Protocol):
@@ -43,7 +44,7 @@ class Finds(Protocol):
 
 
 class KnownSecrets(Secrets):
-    """Hides what has been read; it learns as the process reads."""
+    """Hides what has been read; it learns as the process reads, and forgets what was replaced."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,6 +53,12 @@ class KnownSecrets(Secrets):
     def learn(self, value: str) -> None:
         if value not in self._learnt:
             self._learnt.add(value)
+            self._know(value)
+
+    def keep_only(self, values: Set[str]) -> None:
+        """A process that runs for months does not keep every value that ever was."""
+        if self._learnt - values:
+            self._learnt &= values
             super().__init__(self._learnt)
 
 
@@ -90,9 +97,6 @@ class Sight:
 
     def setup_of(self, name: str, spec: OperatorSpec) -> Setup:
         """The group's parts, ready to be opened. Raises SettingsError."""
-        lacking = lacking_file(spec.ledger.ca_file, "spec.ledger.caFile")
-        if lacking:
-            raise SettingsError(lacking)
         return set_up_group(GroupFile(name, spec), OperatorVault(self.values), Path("/"))
 
 
@@ -111,6 +115,8 @@ class _Entry:
     """One Secret or ConfigMap."""
 
     data: Mapping[str, str] | None = field(default=None, repr=False)
+    # What it said before that: it may still be in use, and be said.
+    replaced: Mapping[str, str] = field(default_factory=dict, repr=False)
     version: str = ""
     looked_at: float = float("-inf")
     problem: KubeError | None = None
@@ -165,6 +171,12 @@ class SecretReader:
         """Forgets what no group names any more."""
         for place in self._entries.keys() - named:
             del self._entries[place]
+        read = (
+            {*(entry.data or {}).values(), *entry.replaced.values()}
+            for (kind, _, _), entry in self._entries.items()
+            if kind == SECRET
+        )
+        self._hidden.keep_only(set().union(*read))
 
     async def _entry(self, kind: Kind, namespace: str, name: str) -> _Entry:
         entry = self._entries.setdefault((kind, namespace, name), _Entry())
@@ -190,9 +202,9 @@ class SecretReader:
         if found is None:
             if entry.data is not None or not entry.since:
                 entry.since = self._now()
-            entry.data, entry.version = None, ""
+            entry.replaced, entry.data, entry.version = entry.data or entry.replaced, None, ""
             return
-        entry.data = self._read(kind, found)
+        entry.replaced, entry.data = entry.data or entry.replaced, self._read(kind, found)
         entry.version, entry.since = found["metadata"]["resourceVersion"], self._now()
 
     def _fail(self, entry: _Entry, problem: KubeError) -> None:
@@ -230,7 +242,7 @@ def _missing(kind: Kind, namespace: str, name: str, entry: _Entry) -> Failure:
     if entry.problem is not None:
         return Failure(entry.problem.reason, str(entry.problem), entry.since)
     return Failure(
-        _MISSING[kind],
+        MISSING[kind],
         f"{kind.name} '{name}' is not there in namespace '{namespace}', and the group names it. "
         f"Create it there, or correct the name in the ConsumerGroup.",
         entry.since,

@@ -16,9 +16,9 @@ from typing import Any
 from tidegate.group_file import reading
 from tidegate.group_file.spec import GroupSpec, HandlerSpec, LedgerSpec, Secret
 from tidegate.settings import SettingsError
-from tidegate_operator.model import Wish
+from tidegate_operator.model import STILL_LIMIT_S, Wish
+from tidegate_operator.spec_scaling import ScalingSpec
 
-MIN_ABOVE_MAX = "scaling.min is above scaling.max: lower the one or raise the other"
 REPLICAS_OUTSIDE = (
     "replicas is to be within scaling.min and scaling.max: change those too, or, to stop the "
     "group, write paused: true"
@@ -39,14 +39,6 @@ class OnDelete(StrEnum):
 
     KEEP = "Keep"
     DELETE = "Delete"
-
-
-class ScalingMode(StrEnum):
-    """Who decides how many consumers there are."""
-
-    AUTO = "Auto"
-    OBSERVE = "Observe"
-    EXTERNAL = "External"
 
 
 class EngineKind(StrEnum):
@@ -85,26 +77,6 @@ class OperatedHandler(HandlerSpec):
             "`code` can be `file.py:function`. A change of it is rolled out."
         },
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ScalingSpec:
-    """How many consumers there may be, and who decides it."""
-
-    min: int = field(default=1, metadata={"help": "The fewest consumers."})
-    max: int = field(default=16, metadata={"help": "The most consumers."})
-    mode: ScalingMode = field(
-        default=ScalingMode.AUTO,
-        metadata={
-            "help": "`Auto`: the operator decides. `Observe`: it says what it would decide and "
-            "changes nothing. `External`: somebody else writes `replicas`, such as an autoscaler."
-        },
-    )
-
-    def checked(self) -> ScalingSpec:
-        if self.min > self.max:
-            raise SettingsError(MIN_ABOVE_MAX)
-        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +174,9 @@ def wish_of(spec: OperatorSpec) -> Wish:
         paused_partitions=frozenset(spec.paused_partitions),
         lease_s=spec.ledger.lease_s,
         hand_over_limit_s=spec.ledger.hand_over_limit_s,
+        scaling=spec.scaling.policy,
+        # A handler that is given so long says itself when it hangs.
+        still_limit_s=max(STILL_LIMIT_S, spec.delivery.timeout_s + 30.0),
     )
 
 

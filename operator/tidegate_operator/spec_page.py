@@ -17,8 +17,10 @@ from tidegate.group_file.pages import purpose, table
 from tidegate.group_file.spec import OPERATORS, Secret
 from tidegate.words import snake_name
 from tidegate_operator.crd import COLUMNS
-from tidegate_operator.spec import OperatedHandler, OperatedLedger, OperatorSpec, ScalingSpec
+from tidegate_operator.reasons import EVENTS, MEANINGS, REASONS
+from tidegate_operator.spec import OperatedHandler, OperatedLedger, OperatorSpec
 from tidegate_operator.spec_rules import BOUNDS, NAME_RULE, RULES
+from tidegate_operator.spec_scaling import CronSpec, FallbackSpec, ObjectiveSpec, ScalingSpec
 from tidegate_operator.spec_status import StatusShape
 
 _HEAD = """\
@@ -81,12 +83,30 @@ Those from `Hub` on are shown with `--output wide`.
 | --- | --- |
 """
 
+_CONDITIONS = """\
+## Conditions and their reasons
+`kubectl describe cg NAME` shows them, with a message that says what they are about. A message has
+the remedy in it; the tables have it too.
+"""
+
+_EVENTS = """\
+## Events
+A condition that becomes worse is a Warning with the same reason and the same words, and one that
+is well again is a Normal one. Beside them:
+
+| reason | meaning |
+| --- | --- |
+"""
+
 # Where each class of settings stands, for those that rules are about.
 _SECTIONS: tuple[tuple[type[Any], str], ...] = (
     (OperatorSpec, "spec"),
     (OperatedLedger, "spec.ledger"),
     (OperatedHandler, "spec.handler"),
     (ScalingSpec, "spec.scaling"),
+    (ObjectiveSpec, "spec.scaling.objective"),
+    (CronSpec, "spec.scaling.cron"),
+    (FallbackSpec, "spec.scaling.fallback"),
 )
 
 
@@ -99,7 +119,7 @@ def page() -> str:
         parts += [f"## {path}\n{purpose(section)}\n", table(section, path, shown)]
     columns = "\n".join(f"| {name.upper()} | {text} |" for name, _, _, text, _ in COLUMNS)
     parts += [_SIZE, _REFUSED + "\n".join(_refusals()) + "\n", _COLUMNS + columns + "\n"]
-    parts += _status(StatusShape, "status")
+    parts += [*_status(StatusShape, "status"), _CONDITIONS, *_conditions(), _EVENTS + _events()]
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
@@ -136,6 +156,20 @@ def _status(section: type[Any], path: str) -> Iterator[str]:
     for name, hint in hints_of(section).items():
         if is_list(hint):
             yield from _status(inner_of(hint), f"{path}.{camel_name(name)}")
+
+
+def _conditions() -> Iterator[str]:
+    for kind, reasons in REASONS.items():
+        lines = [
+            f"| `{name}` | {reason.truth} | {reason.meaning} | {reason.remedy} |"
+            for name, reason in reasons.items()
+        ]
+        head = "| reason | status | meaning | what to do |\n| --- | --- | --- | --- |\n"
+        yield f"### {kind}\n{MEANINGS[kind]}\n\n{head}" + "\n".join(lines)
+
+
+def _events() -> str:
+    return "\n".join(f"| `{name}` | {text} |" for name, text in EVENTS.items())
 
 
 if __name__ == "__main__":

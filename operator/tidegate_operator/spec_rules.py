@@ -25,7 +25,9 @@ from tidegate.group_file.spec import (
     SourceSpec,
 )
 from tidegate_operator import spec as texts
-from tidegate_operator.spec import OperatedHandler, OperatorSpec, ScalingSpec
+from tidegate_operator import spec_scaling as sizes
+from tidegate_operator.spec import OperatedHandler, OperatorSpec
+from tidegate_operator.spec_scaling import CronSpec, FallbackSpec, ObjectiveSpec, ScalingSpec
 
 Schema = Mapping[str, Any]
 
@@ -143,6 +145,16 @@ BOUNDS: Mapping[tuple[type[Any], str], Schema] = {
     (HubLetters, "hub"): _text(256, pattern=_HUB_NAME),
     (ScalingSpec, "min"): _COUNT,
     (ScalingSpec, "max"): {**_COUNT, "minimum": 1},
+    (ScalingSpec, "cron"): {"maxItems": 32},
+    (ScalingSpec, "shrink_after_s"): {"minimum": 30, "maximum": 86400},
+    (ScalingSpec, "idle_after_s"): {"minimum": 30, "maximum": 86400},
+    (ObjectiveSpec, "lag_per_replica"): {**_WHOLE_ABOVE_0, "format": "int64"},
+    (CronSpec, "start"): _text(128),
+    (CronSpec, "end"): _text(128),
+    (CronSpec, "timezone"): _text(64),
+    (CronSpec, "replicas"): {**_COUNT, "minimum": 1},
+    (FallbackSpec, "replicas"): {**_COUNT, "minimum": 1},
+    (FallbackSpec, "after_s"): {"minimum": 30, "maximum": 86400},
     (OperatorSpec, "engine"): {
         "x-kubernetes-validations": [
             _stays(
@@ -232,7 +244,21 @@ RULES: Mapping[type[Any], tuple[Rule, ...]] = {
     LettersSpec: (
         Rule("!(has(self.blob) && has(self.eventHub))", "write either blob or eventHub"),
     ),
-    ScalingSpec: (Rule("self.min <= self.max", texts.MIN_ABOVE_MAX),),
+    ScalingSpec: (
+        Rule("self.min <= self.max", sizes.MIN_ABOVE_MAX),
+        Rule("!has(self.fallback) || self.fallback.replicas <= self.max", sizes.FALLBACK_ABOVE_MAX),
+        Rule(
+            "!has(self.cron) || self.cron.all(each, each.replicas <= self.max)",
+            sizes.CRON_ABOVE_MAX,
+        ),
+    ),
+    ObjectiveSpec: (
+        Rule(
+            "[has(self.within), has(self.drainWithin), has(self.lagPerReplica)]"
+            ".filter(is, is).size() == 1",
+            sizes.ONE_OBJECTIVE,
+        ),
+    ),
     OperatorSpec: (
         Rule(
             "!has(self.replicas) || "

@@ -12,12 +12,14 @@ from dataclasses import Field, fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
+from tidegate.group_file.durations import LONGEST_TEXT, PATTERN, Duration
 from tidegate.group_file.fields import default_of, hints_of, inner_of, is_list, is_map, is_required
 from tidegate.group_file.names import camel_name
 from tidegate.group_file.spec import Secret, SourceSpec
 from tidegate.sources.start import Start
-from tidegate_operator.spec import OperatorSpec, ScalingSpec
+from tidegate_operator.spec import OperatorSpec
 from tidegate_operator.spec_rules import BOUNDS, RULES
+from tidegate_operator.spec_scaling import ObjectiveSpec, ScalingSpec
 from tidegate_operator.spec_status import StatusShape
 
 Schema = dict[str, Any]
@@ -68,6 +70,14 @@ def _typed(hint: Any, text: str, *, is_bounded: bool) -> Schema:
     described = {"description": text} if text else {}
     if hint is Start:
         return {**described, **_start()}
+    if hint is Duration:
+        return {
+            **described,
+            "type": "string",
+            "minLength": 2,
+            "maxLength": LONGEST_TEXT,
+            "pattern": PATTERN,
+        }
     if is_list(hint):
         return {
             **described,
@@ -91,19 +101,30 @@ def _typed(hint: Any, text: str, *, is_bounded: bool) -> Schema:
 def _default(each: Field[Any], hint: Any) -> Schema:
     if is_required(each):
         return {}
-    if hint is ScalingSpec:
+    if hint in (ScalingSpec, ObjectiveSpec):
         # Whole, because rules are asked of a default as it stands here.
-        hints = hints_of(hint)
-        inner = {camel_name(one.name): _default(one, hints[one.name]) for one in fields(hint)}
-        return {"default": {name: found["default"] for name, found in inner.items()}}
+        return {"default": _document(default_of(each))}
     value = default_of(each)
     if isinstance(value, Start):
         return {"default": value.kind}
     if isinstance(value, float) and value.is_integer():
         return {"default": int(value)}
-    if isinstance(value, StrEnum):
+    if isinstance(value, StrEnum | Duration):
         return {"default": str(value)}
     return {"default": value} if isinstance(value, bool | int | float | str) else {}
+
+
+def _document(section: Any) -> Schema:
+    """What a section says, as it is written."""
+    found: Schema = {}
+    for each in fields(section):
+        value = getattr(section, each.name)
+        if is_dataclass(value):
+            found[camel_name(each.name)] = _document(value)
+        elif value is not None and value != ():
+            is_text = isinstance(value, StrEnum | Duration)
+            found[camel_name(each.name)] = str(value) if is_text else value
+    return found
 
 
 def _start() -> Schema:

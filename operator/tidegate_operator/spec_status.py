@@ -97,6 +97,82 @@ class PartitionShape:
 
 
 @dataclass(frozen=True, slots=True)
+class DecisionShape:
+    """A decision about the size, with what it was made from."""
+
+    time: str = field(metadata=_said("When.", format="date-time"))
+    to: int = field(metadata=_said("How many consumers there were to be.", **_COUNT))
+    reason: str = field(metadata=_said("Why, in one word."))
+    before: int | None = field(
+        default=None, metadata=_said("How many there were to be before.", **_COUNT)
+    )
+    message: str | None = field(default=None, metadata=_said("Why.", maxLength=320))
+    lag: int | None = field(default=None, metadata=_said("Events not yet handled.", **_LONG))
+    behind_s: float | None = field(
+        default=None, metadata=_said("How long the oldest of them had waited.")
+    )
+    arriving: float | None = field(default=None, metadata=_said("Events that arrived in a second."))
+    handling: float | None = field(
+        default=None, metadata=_said("Events that were handled in a second.")
+    )
+    per_consumer: float | None = field(
+        default=None, metadata=_said("Events that one consumer can handle in a second.")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingShape:
+    """Why the group has the size that it has."""
+
+    mode: str = field(metadata=_said("Who decides it: Auto, Observe or External."))
+    objective: str = field(metadata=_said("What for, such as within 60s."))
+    wanted: int = field(metadata=_said("How many consumers there should be.", **_COUNT))
+    reason: str = field(metadata=_said("Why, in one word."))
+    message: str | None = field(default=None, metadata=_said("Why.", maxLength=1024))
+    instead: str | None = field(
+        default=None, metadata=_said("What is done in its place, where it is not followed.")
+    )
+    bound: str | None = field(
+        default=None,
+        metadata=_said(
+            "What keeps the objective out of reach: max, partitions, partition (one alone is too "
+            "hot), noGain or downstream (more consumers were of no use)."
+        ),
+    )
+    lag: int | None = field(default=None, metadata=_said("Events not yet handled.", **_LONG))
+    behind_s: float | None = field(
+        default=None, metadata=_said("How long the oldest of them has waited.")
+    )
+    arriving: float | None = field(default=None, metadata=_said("Events that arrive in a second."))
+    handling: float | None = field(
+        default=None, metadata=_said("Events that are handled in a second.")
+    )
+    per_consumer: float | None = field(
+        default=None, metadata=_said("Events that one consumer can handle in a second.")
+    )
+    needed: int | None = field(
+        default=None,
+        metadata=_said("How many would be asked for if it were to grow now.", **_COUNT),
+    )
+    enough: int | None = field(
+        default=None, metadata=_said("How many would do if nothing else came.", **_COUNT)
+    )
+    start_s: float | None = field(
+        default=None, metadata=_said("How long a new consumer takes to join.")
+    )
+    of_no_use_above: int | None = field(
+        default=None, metadata=_said("More than this were tried, and gained nothing.", **_COUNT)
+    )
+    of_no_use_until: str | None = field(
+        default=None, metadata=_said("Until when that is remembered.", format="date-time")
+    )
+    decisions: tuple[DecisionShape, ...] | None = field(
+        default=None,
+        metadata=_said("The last ten, the newest last.", **{"x-kubernetes-list-type": "atomic"}),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class StatusShape:
     """What the operator has seen."""
 
@@ -144,6 +220,9 @@ class StatusShape:
             "StateBehind, Paused.",
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         ),
+    )
+    scaling: ScalingShape | None = field(
+        default=None, metadata=_said("Why it has the size that it has.")
     )
     members: tuple[MemberShape, ...] | None = field(
         default=None,

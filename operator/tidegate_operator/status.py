@@ -26,6 +26,7 @@ from tidegate_operator.kinds import Document
 from tidegate_operator.lag import GroupLag
 from tidegate_operator.model import Observation, Steps
 from tidegate_operator.readiness import ON_THE_WAY, READY, UNOWNED
+from tidegate_operator.scaling.report import document_of
 from tidegate_operator.view import GroupView, view_of
 from tidegate_operator.wording import time_text
 
@@ -40,7 +41,10 @@ _NOTABLE_EVERY_S = 5.0
 _ANY_EVERY_S = 30.0
 _AGES = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 # What an operator that has just begun does not know yet, and lets stand.
-_LEDGERS = ("lag", "lagKind", "lagPartitions", "behind", "partitions", "owned", "partitionStates")
+_LEDGERS = (
+    "lag", "lagKind", "lagPartitions", "behind", "partitions", "owned", "partitionStates",
+    "scaling",
+)  # fmt: skip
 
 
 def status_of(
@@ -69,6 +73,7 @@ def status_of(
         "lagPartitions": total.known if total.partitions else None,
         "behind": _behind_text(lag),
         "conditions": [each.as_document() for each in found],
+        "scaling": document_of(steps.scaling) if steps.scaling is not None else None,
         "members": list(_members(view, before or {}))[:MEMBERS_TOLD],
     }
     if view.partitions:
@@ -199,6 +204,11 @@ def _lasting(status: Mapping[str, Any]) -> Document:
         type: (each.truth, each.reason, each.generation)
         for type, each in conditions_in(status).items()
     }
+    size = status.get("scaling") or {}
+    lasting["scaling"] = (
+        *(size.get(key) for key in ("mode", "objective", "wanted", "reason", "instead", "bound")),
+        [(each.get("time"), each.get("to")) for each in size.get("decisions") or ()],
+    )
     lasting["partitionStates"] = [
         (each.get("partition"), each.get("owner"), each.get("epoch"), each.get("lagKind"))
         for each in status.get("partitionStates") or ()

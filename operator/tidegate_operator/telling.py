@@ -20,12 +20,11 @@ async def tell(
     edges: Edges, observation: Observation, seen: Seen, steps: Steps, notes: Notes
 ) -> None:
     """`observation` has all failures, also those of acting. Raises KubeError."""
-    start = seen.spec.source.event_hubs.start if seen.spec is not None else Start()
-    notes.lag = lag_of_group(observation, start, before=notes.lag)
+    lag = notes.lag if notes.lag is not None else lag_of_group(observation, Start(), None)
     # After a start, what stands there is what was told last.
     before = notes.told if notes.told is not None else seen.document.get("status") or None
     written = notes.written if notes.written is not None else before
-    status = status_of(observation, steps, notes.lag, before)
+    status = status_of(observation, steps, lag, before)
     age_s = observation.now - notes.written_at
     is_written = not changed(written, status, age_s=age_s)
     if not is_written:

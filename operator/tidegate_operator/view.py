@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidegate.model import Listing, MemberName, PartitionId
-from tidegate_operator import decide
 from tidegate_operator import lag as lags
+from tidegate_operator import sizing
 from tidegate_operator.lag import GroupLag
 from tidegate_operator.model import GroupKey, Observation, PodFacts, Steps, Wish
 
@@ -80,7 +80,7 @@ def view_of(observation: Observation, steps: Steps, lag: GroupLag) -> GroupView:
         steps=steps,
         lag=lag,
         listing=listing,
-        wanted=steps.wanted if steps.wanted is not None else decide.wanted(observation),
+        wanted=steps.wanted if steps.wanted is not None else sizing.stands(observation),
         pods=tuple(
             pod
             for pod in sorted(observation.pods, key=lambda pod: pod.name)

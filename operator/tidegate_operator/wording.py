@@ -63,3 +63,11 @@ def stopped(text: str) -> str:
 def time_text(at: float) -> str:
     """A time as Kubernetes writes it."""
     return datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def seconds_at(text: object) -> float | None:
+    """The time that `time_text` wrote."""
+    try:
+        return datetime.fromisoformat(str(text)).timestamp() if text else None
+    except ValueError:
+        return None

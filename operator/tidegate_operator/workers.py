@@ -143,13 +143,13 @@ class Workers:
         return again_s
 
     async def _rest(self, bell: asyncio.Event, again_s: float, *, has_failed: bool) -> None:
-        """Until the bell rings or it is time. After a failure the bell does not cut the pause."""
+        """Until the bell rings or it is time, never later. A pause after a failure it does not cut."""
         at_least = again_s if has_failed else self._settings.closest_s
         await asyncio.sleep(at_least)
         left = again_s - at_least
         if left > 0 and not bell.is_set():
             try:
-                async with asyncio.timeout(left * (0.9 + 0.2 * self._dice())):
+                async with asyncio.timeout(left * (1 - 0.15 * self._dice())):
                     await bell.wait()
             except TimeoutError:
                 return

@@ -134,9 +134,10 @@ class Group:
     def told(self) -> str:
         """All that explains why it is not as it should be."""
         said = [
-            json.dumps(self.status(), indent=1)[:4000],
+            *(str(each) for each in self.status().get("conditions", ())),
+            f"{self.owners()} {self.status().get('members')}",
             self.kubectl.tried("get", "pods,cg,deployments", "--output", "wide").stdout,
-            self.kubectl.tried("get", "events", "--sort-by", ".lastTimestamp").stdout[-2500:],
+            self.kubectl.tried("get", "events", "--sort-by", ".lastTimestamp").stdout[-1500:],
             *(line[:400] for line in self.release.log()[-15:]),
         ]
         for pod in self.pod_names():

@@ -8,6 +8,7 @@ from dataclasses import Field, fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
+from tidegate.group_file.durations import Duration
 from tidegate.group_file.fields import default_of, hints_of, inner_of, is_list, is_map, is_required
 from tidegate.group_file.names import camel_name
 from tidegate.group_file.spec import GroupSpec, Secret
@@ -73,6 +74,8 @@ def table(
 def _type(kind: Any, path: str, name: str) -> str:
     if kind is Start:
         return "start"
+    if kind is Duration:
+        return "time, such as `60s`"
     if kind is Secret:
         return "`{env: NAME}`, `{file: PATH}`, `{secret: NAME, key: KEY}`"
     if is_list(kind):
@@ -92,9 +95,9 @@ def _default(each: Field[Any]) -> str:
     default = default_of(each)
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
-    if isinstance(default, float):
+    if isinstance(default, float) and not isinstance(default, Duration):
         return f"`{default:g}`"
-    return f"`{default}`" if isinstance(default, str | int) else ""
+    return f"`{default}`" if isinstance(default, str | int | Duration) else ""
 
 
 def _help(each: Field[Any]) -> str:

@@ -15,6 +15,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from tidegate.group_file.durations import Duration, seconds_of
 from tidegate.group_file.fields import hints_of, inner_of, is_list, is_map, is_required
 from tidegate.group_file.names import camel_name
 from tidegate.group_file.nodes import FileError, Value, documents, plain_of, value_of
@@ -130,6 +131,11 @@ class _Reading:
             if value.kind != "str":
                 raise self._error(value, f"{path}: write a text, in quotes: not {_shown(value)}")
             return value.text
+        if hint is Duration:
+            seconds = seconds_of(value.text) if value.kind == "str" else None
+            if seconds is None:
+                raise self._error(value, f"{path}: write a time such as 60s: not {_shown(value)}")
+            return seconds
         return self._number(hint, value, path)
 
     def _several(self, hint: Any, value: Value, path: str) -> Any:

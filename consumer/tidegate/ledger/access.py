@@ -23,7 +23,7 @@ import aiohttp
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.core.pipeline.transport import AioHttpTransport
-from azure.storage.blob.aio import ContainerClient
+from azure.storage.blob.aio import BlobServiceClient, ContainerClient
 
 from tidegate.ledger.layout import API_VERSION
 from tidegate.settings import SettingsError
@@ -185,22 +185,9 @@ async def _send_once(
         raise LostReplyError(str(problem)) from None
 
 
-def open_container(
-    settings: BlobSettings, transport: AioHttpTransport | None = None
-) -> ContainerClient:
-    """The SDK's client of the container. It belongs to the running event loop.
-
-    A transport that is given is shared with others, and closed by whoever made it.
-    """
-    options: dict[str, Any] = {
-        "retry_total": 0,
-        "permit_redirects": False,
-        "connection_timeout": settings.connect_timeout_s,
-        "read_timeout": settings.timeout_s,
-        "max_single_put_size": STATE_LIMIT,
-        "raw_request_hook": writes_version(settings.api_version),
-    }
-    options["transport"] = transport or open_transport(settings)
+def open_container(settings: BlobSettings) -> ContainerClient:
+    """The SDK's client of the container. It belongs to the running event loop."""
+    options = _options(settings, open_transport(settings))
     if settings.connection_string:
         return ContainerClient.from_connection_string(
             settings.connection_string, settings.container, **options
@@ -208,6 +195,30 @@ def open_container(
     return ContainerClient(
         settings.account_url, settings.container, credential=_credential(settings), **options
     )
+
+
+def open_account(settings: BlobSettings, transport: AioHttpTransport) -> BlobServiceClient:
+    """The SDK's client of the account, for who has many containers in it.
+
+    The clients that it gives for containers share all that is large. The transport is closed by
+    whoever made it.
+    """
+    options = _options(settings, transport)
+    if settings.connection_string:
+        return BlobServiceClient.from_connection_string(settings.connection_string, **options)
+    return BlobServiceClient(settings.account_url, credential=_credential(settings), **options)
+
+
+def _options(settings: BlobSettings, transport: AioHttpTransport) -> dict[str, Any]:
+    return {
+        "retry_total": 0,
+        "permit_redirects": False,
+        "connection_timeout": settings.connect_timeout_s,
+        "read_timeout": settings.timeout_s,
+        "max_single_put_size": STATE_LIMIT,
+        "raw_request_hook": writes_version(settings.api_version),
+        "transport": transport,
+    }
 
 
 def _credential(

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from tidegate.ledger.layout import Entry, GroupNames, read_row
-from tidegate.ledger.listing_xml import read_page
+from tidegate.ledger.layout import Entry, GroupNames, Row, read_row
+from tidegate.ledger.listing_xml import read_blob, read_page
 
 _BEGIN, _END = b"<Blob>", b"</Blob>"
 _DIGEST_BYTES = 16
@@ -53,12 +53,16 @@ class Relisting:
         if digest in self._known:
             entry = self._known[digest]
         else:
-            page = b"<EnumerationResults><Blobs>%b%b%b</Blobs></EnumerationResults>"
-            ((row,), _) = read_page(page % (_BEGIN, text, _END))
-            entry = read_row(self._names, row)
+            entry = read_row(self._names, read_blob(text.decode()) or _as_xml(text))
         self._fresh[digest] = entry
         return entry
 
     def _whole(self, body: bytes) -> tuple[list[Entry | None], str]:
         rows, marker = read_page(body)
         return [read_row(self._names, row) for row in rows], marker
+
+
+def _as_xml(text: bytes) -> Row:
+    page = b"<EnumerationResults><Blobs>%b%b%b</Blobs></EnumerationResults>"
+    ((row,), _) = read_page(page % (_BEGIN, text, _END))
+    return row

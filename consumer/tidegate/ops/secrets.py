@@ -6,11 +6,13 @@ Rules:
   connection strings and SAS tokens, the `sig` of a URL, bearer tokens, JSON Web Tokens.
 - The words around it stay, so that a line still says what it was about.
 - It is done on whole, finished text, so that no way of formatting gets around it.
+- A text is gone through once, however many secrets are known: one process may know thousands.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import insort
 from collections.abc import Iterable
 from urllib.parse import quote, quote_plus, unquote
 
@@ -43,25 +45,40 @@ class Secrets:
     """Hides the secrets of this process, and what looks like one."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        texts = {
-            form
-            for secret in known
-            for each in (secret, *_values_in(secret))
-            if len(each) >= _SHORTEST_KNOWN
-            for form in (each, quote(each, safe=""), quote_plus(each))
-        }
-        # Longest first: one may be a part of another.
-        ordered = sorted(texts, key=lambda text: (-len(text), text))
-        self._known = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        # By the characters that they begin with; the longest first, for one may be a part of
+        # another.
+        self._known: dict[str, list[str]] = {}
+        for secret in known:
+            self._know(secret)
+
+    def _know(self, secret: str) -> None:
+        for each in {secret, *_values_in(secret)}:
+            if len(each) < _SHORTEST_KNOWN:
+                continue
+            for form in {each, quote(each, safe=""), quote_plus(each)}:
+                alike = self._known.setdefault(form[:_SHORTEST_KNOWN], [])
+                if form not in alike:
+                    insort(alike, form, key=lambda text: -len(text))
 
     def hide(self, text: str) -> str:
         """The text without secrets."""
-        if self._known is not None:
-            text = self._known.sub(HIDDEN, text)
+        text = self._without_known(text)
         if _SUSPICIOUS(text):
             for form in _FORMS:
                 text = form.sub(rf"\g<keep>{HIDDEN}", text)
         return text
+
+    def _without_known(self, text: str) -> str:
+        parts: list[str] = []
+        at = shown = 0
+        while self._known and at <= len(text) - _SHORTEST_KNOWN:
+            alike = self._known.get(text[at : at + _SHORTEST_KNOWN], ())
+            found = next((form for form in alike if text.startswith(form, at)), "")
+            if found:
+                parts += (text[shown:at], HIDDEN)
+                shown = at + len(found)
+            at += len(found) or 1
+        return "".join((*parts, text[shown:]))
 
 
 _SIGNATURE = re.compile(r"\bsig=([^&;\s]+)")

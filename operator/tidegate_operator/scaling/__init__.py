@@ -19,6 +19,8 @@ from tidegate_operator.scaling.nouns import (
     Reason,
     Sample,
 )
+from tidegate_operator.scaling.report import Report
+from tidegate_operator.scaling.standstill import Standstill, Watch
 
 __all__ = [
     "Bound",
@@ -31,7 +33,10 @@ __all__ = [
     "Policy",
     "Reason",
     "Record",
+    "Report",
     "Sample",
+    "Standstill",
+    "Watch",
     "decide",
     "decided",
     "looked",

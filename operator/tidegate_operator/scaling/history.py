@@ -138,12 +138,14 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
     )
 
 
-def decided(history: History, decision: Decision, now: float) -> History:
+def decided(
+    history: History, decision: Decision, now: float, *, is_followed: bool = True
+) -> History:
     """With what was decided on the last look."""
     sample = history.sample
     before = sample.replicas if sample is not None else decision.replicas
     history = replace(history, records=_recorded(history.records, decision, before, now))
-    if decision.replicas != before:
+    if is_followed and decision.replicas != before:
         trials = trying.asked(history.trials, before, decision.replicas, now, history.look)
         history = replace(history, trials=trials, late=None)
     calm = decision.inputs.calm
@@ -168,14 +170,15 @@ def _recorded(
 ) -> tuple[Record, ...]:
     """With a decision that says something new; one that goes on saying the same is renewed."""
     last = records[-1] if records else None
-    if last is not None and decision.replicas == before:
-        is_same = (last.decision.replicas, last.decision.reason) == (
-            decision.replicas,
-            decision.reason,
-        )
-        if is_same and last.before == last.decision.replicas:
-            return (*records[:-1], Record(last.at, decision, before))
-        if last.decision.replicas == decision.replicas and now - last.at < _SAME_FOR_S:
+    if last is not None and (last.before, last.decision.replicas, last.decision.reason) == (
+        before,
+        decision.replicas,
+        decision.reason,
+    ):
+        # Said already, and not followed, or still being so.
+        return (*records[:-1], Record(last.at, decision, before))
+    if last is not None and decision.replicas == before == last.decision.replicas:
+        if now - last.at < _SAME_FOR_S:
             # How it goes on is not worth the place of what was decided.
             return records
     return (*records, Record(now, decision, before))[-RECORDS_KEPT:]

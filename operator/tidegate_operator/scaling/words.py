@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tidegate.group_file.durations import duration_text
 from tidegate_operator.scaling.history import History
 from tidegate_operator.scaling.nouns import Bound, Decision, Inputs, Policy, Reason
 from tidegate_operator.wording import counted, partitions_text
@@ -26,14 +27,6 @@ def objective_text(policy: Policy) -> str:
     if policy.drain_within_s is not None:
         return f"what waits is to be handled within {duration_text(policy.drain_within_s)}"
     return f"{policy.lag_per_replica} waiting events for each consumer"
-
-
-def duration_text(seconds: float) -> str:
-    """60 -> '60s', 7200 -> '2h'; as it is written in a spec."""
-    for unit, size in (("h", 3600), ("m", 60)):
-        if seconds >= 2 * size and seconds % size == 0:
-            return f"{seconds / size:g}{unit}"
-    return f"{seconds:g}s"
 
 
 def rate_text(rate: float) -> str:

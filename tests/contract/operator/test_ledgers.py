@@ -144,7 +144,7 @@ async def test_groups_of_one_account_share_its_connections(
     async with asyncio.timeout(60):
         while not all(view is not None for view, _ in await _looked(ledgers, keys)):
             pass
-    assert ledgers.accounts.counts == (1, 2)
+    assert ledgers.accounts.counts == (1, 1)
 
 
 async def test_storage_that_hangs_holds_up_neither_its_group_nor_another(

@@ -11,7 +11,7 @@ import pytest
 
 from tidegate.ledger import layout, members
 from tidegate.ledger.layout import GroupNames, listing_of, read_listing
-from tidegate.ledger.listing_xml import read_page
+from tidegate.ledger.listing_xml import read_blob, read_page
 from tidegate.ledger.relisting import Relisting
 from tidegate.model import Listing, Owner, Position
 
@@ -116,3 +116,40 @@ def test_a_page_that_is_written_in_another_way_is_read_as_a_whole() -> None:
 def test_what_is_no_listing_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match="listing"):
         Relisting(NAMES).page(body)
+
+
+PLAIN = blob("a/b", {"offset": "5", "Nonce": "x y"}, 7)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAIN,
+        PLAIN.replace("<Nonce>x y</Nonce>", "<nonce />"),
+        PLAIN.replace("<Nonce>x y</Nonce>", "<nonce></nonce>"),
+        PLAIN.replace("x y", "x &amp; y"),
+        PLAIN.replace("x y", "<![CDATA[x</Nonce>]]>"),
+        PLAIN.replace("<Nonce>", "<!-- <Etag>8</Etag> --><Nonce>"),
+        PLAIN.replace("<Nonce>", '<Nonce at="7">'),
+        PLAIN.replace("<Nonce>", "<Nonce>\n"),
+        PLAIN.replace("<Metadata>", "\n  <Metadata>"),
+        PLAIN.replace("<Metadata>", "<Tags><Etag>9</Etag></Tags><Metadata>"),
+        PLAIN.replace("</Metadata>", "</Metadata><OrMetadata /><BlobTags/>"),
+        PLAIN.replace("</Metadata>", "</Metadata><OrMetadata><x>1</x></OrMetadata>"),
+        PLAIN.replace("<Properties>", "<VersionId>2026</VersionId><Properties>"),
+        PLAIN.replace("<Name>", '<Name Encoded="true">'),
+        PLAIN.replace("<LeaseState>leased</LeaseState>", ""),
+        PLAIN[: PLAIN.index("<Metadata>")] + "</Blob>",
+        PLAIN[: PLAIN.index("<Metadata>")] + "<Metadata/></Blob>",
+    ],
+)
+def test_a_blob_is_read_quickly_only_as_it_would_be_read_as_xml(text: str) -> None:
+    page = (HEAD + text + TAIL.format(marker="")).encode()
+    ((row,), _) = read_page(page)
+    assert read_blob(text.removeprefix("<Blob>").removesuffix("</Blob>")) in (None, row)
+
+
+def test_blobs_as_services_write_them_are_read_quickly() -> None:
+    inner = PLAIN.removeprefix("<Blob>").removesuffix("</Blob>")
+    assert read_blob(inner) is not None
+    assert read_blob(inner.replace("</Metadata>", "</Metadata><OrMetadata />")) is not None

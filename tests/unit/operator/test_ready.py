@@ -109,6 +109,16 @@ def test_pods_that_kubernetes_does_not_allow_are_told_with_its_own_words(
     assert word in looks.condition("Ready").message
 
 
+def test_a_rollout_for_which_there_is_no_quota_is_told_though_the_old_pods_read_on() -> None:
+    seen = group(2, 4)
+    assert seen.workload is not None
+    refused = 'pods "m2" is forbidden: exceeded quota: few, requested: pods=1'
+    seen.workload = replace(seen.workload, revision="r2", failure=refused)
+    assert ready(seen).says("Ready") == ("False", "QuotaExceeded")
+    seen.workload = replace(seen.workload, revision="r1")
+    assert ready(seen).says("Ready") == ("True", "Ready")
+
+
 # --- what the operator cannot see
 
 

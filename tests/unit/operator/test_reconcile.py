@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from support.operated_world import KEY, NAME, WORKLOAD, OperatedWorld
@@ -123,6 +125,26 @@ def test_a_secret_that_goes_missing_changes_nothing_that_stands(world: OperatedW
     world.kube.put(secret)
     world.round(after_s=40.0)
     assert world.condition("Ready")[1] != "SecretMissing"
+
+
+def test_a_certificate_that_only_the_consumers_have_is_told_with_what_to_do(
+    tmp_path: Path,
+) -> None:
+    world = OperatedWorld()
+    world.put_secret()
+    authority = tmp_path / "authority.pem"
+    secret = {"secret": "azure", "key": "storage"}
+    world.create(
+        ledger={"container": "ledger", "connectionString": secret, "caFile": str(authority)}
+    )
+    world.round()
+    truth, reason, message = world.condition("Ready")
+    assert (truth, reason) == ("False", "SettingsInvalid")
+    assert f"Spec.ledger.caFile: there is no file {authority} in the operator's own" in message
+    assert "Mount it there at the same path" in message
+    authority.write_text("a certificate")
+    world.round()
+    assert world.condition("Ready")[1] != "SettingsInvalid"
 
 
 def test_a_spec_that_cannot_be_read_leaves_what_stood(world: OperatedWorld) -> None:

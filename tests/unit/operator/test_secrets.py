@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -195,6 +195,29 @@ async def test_what_no_group_names_is_forgotten() -> None:
     assert reading.cluster.asked["whole"] == 2
 
 
+async def test_a_value_that_was_replaced_is_hidden_until_it_is_replaced_again() -> None:
+    reading = Reading()
+    first, second, third = (f"Endpoint=sb://{word}/;SharedAccessKey={word}" for word in "abc")
+    named = frozenset({(SECRET, "default", "azure")})
+    for value in (first, second, third):
+        reading.cluster.put(SECRET, "azure", events=value, storage=STORAGE)
+        await reading.look(after_s=60.0)
+        reading.reader.keep_only(named)
+    assert reading.hidden.hide(third) == reading.hidden.hide(second) == HIDDEN
+    assert reading.hidden.hide(first) != HIDDEN
+
+
+def test_thousands_of_secrets_are_learnt_and_looked_for_at_no_cost_to_speak_of() -> None:
+    hidden = KnownSecrets()
+    secrets = [f"Endpoint=sb://ns{n}.example.net/;SharedAccessKey={n:044}" for n in range(3000)]
+    began = time.process_time()
+    for secret in secrets:
+        hidden.learn(secret)
+    said = [hidden.hide(f"it was {secret} that failed") for secret in secrets]
+    assert time.process_time() - began < 5.0
+    assert set(said) == {f"it was {HIDDEN} that failed"}
+
+
 async def test_a_secret_of_the_environment_is_refused_in_words() -> None:
     reading = Reading()
     reading.cluster.put(SECRET, "azure", events=EVENTS, storage=STORAGE)
@@ -206,19 +229,3 @@ async def test_a_secret_of_the_environment_is_refused_in_words() -> None:
     sight = await reading.look(spec=spec)
     with pytest.raises(SettingsError, match="cannot look into pods"):
         sight.setup_of("home", spec)
-
-
-async def test_a_certificate_that_only_the_consumers_have_is_told_with_what_to_do(
-    tmp_path: Path,
-) -> None:
-    reading = Reading()
-    reading.cluster.put(SECRET, "azure", events=EVENTS, storage=STORAGE)
-    authority = tmp_path / "authority.pem"
-    spec = spec_of()
-    spec = replace(spec, ledger=replace(spec.ledger, ca_file=str(authority)))
-    sight = await reading.look(spec=spec)
-    words = r"spec\.ledger\.caFile: .*authority\.pem in the operator's own pod.* Mount it there"
-    with pytest.raises(SettingsError, match=words):
-        sight.setup_of("home", spec)
-    authority.write_text("a certificate")
-    assert sight.setup_of("home", spec).blobs.ca_file == str(authority)

@@ -17,13 +17,13 @@ from tidegate.group_file.reading import read_group
 from tidegate.group_file.spec import OPERATORS, GroupSpec, HandlerSpec, LedgerSpec, Secret
 from tidegate.settings import SettingsError
 from tidegate_operator.model import Wish
+from tidegate_operator.scaling import Mode
 from tidegate_operator.spec import (
     EngineKind,
     OnDelete,
     OperatedHandler,
     OperatedLedger,
     OperatorSpec,
-    ScalingMode,
     read_spec,
     secrets_of,
     wish_of,
@@ -52,7 +52,7 @@ def test_the_short_example_gets_the_defaults() -> None:
     assert spec.ledger.connection_string == Secret(secret="tidegate-embedded", key="storage")
     assert (spec.ledger.on_delete, spec.handler.config_map) == (OnDelete.KEEP, None)
     assert (spec.engine, spec.replicas, spec.paused) == (EngineKind.PYTHON, None, False)
-    assert (spec.scaling.min, spec.scaling.max, spec.scaling.mode) == (1, 16, ScalingMode.AUTO)
+    assert (spec.scaling.min, spec.scaling.max, spec.scaling.mode) == (1, 16, Mode.AUTO)
     assert (spec.pins, spec.paused_partitions, spec.template) == ({}, (), None)
 
 

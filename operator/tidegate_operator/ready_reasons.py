@@ -1,0 +1,192 @@
+"""Every reason of the condition Ready, for the page of the resource: what it means, what to do.
+
+Rules: as in reasons.py, which has the other conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """What one reason says. Where nothing has to be done there is no remedy."""
+
+    truth: str
+    meaning: str
+    remedy: str = ""
+
+
+YES, NO, UNKNOWN = "True", "False", "Unknown"
+NOT_READ = Reason(UNKNOWN, "The ledger was not read yet, or not lately.", "See `Ready`.")
+PAUSED = "`spec.paused` is true."
+
+_READY: dict[str, Reason] = {
+    "Ready": Reason(YES, "All is well."),
+    "ScaledToZero": Reason(YES, "No pod is wanted."),
+    "Joining": Reason(NO, "Pods are starting, or partitions are being taken up."),
+    "NoPods": Reason(
+        NO,
+        "Kubernetes has made no pod yet.",
+        "If it stays so: `kubectl describe deployment NAME`.",
+    ),
+    "Paused": Reason(NO, PAUSED, "Set it to false to go on."),
+    "Deleting": Reason(NO, "The group is being deleted."),
+    "PodsNotReady": Reason(
+        NO,
+        "A pod runs and has not joined for a minute, or has not started for a minute.",
+        "`kubectl logs` and `kubectl describe pod` of the pod that is named: can it reach the hub "
+        "and the storage account?",
+    ),
+    "PartitionsUnowned": Reason(
+        NO,
+        "Nobody has owned these partitions for more than 15 s.",
+        "See `StateBehind` and `Stuck`, and the pods' logs.",
+    ),
+}
+_OF_THE_SPEC: dict[str, Reason] = {
+    "SpecInvalid": Reason(
+        NO,
+        "The spec cannot be read. What stood before goes on.",
+        "Correct the key that is named.",
+    ),
+    "SettingsInvalid": Reason(
+        NO,
+        "A secret or a setting does not fit, or the operator, who needs it too, cannot see it: "
+        "`{env: ...}`, `{file: ...}`, a `caFile`. What stood before goes on.",
+        "Correct what is named. Write secrets as `{secret: NAME, key: KEY}`, and mount a `caFile` "
+        "into the operator as well.",
+    ),
+    "SecretMissing": Reason(
+        NO, "A Secret that is named is not in the namespace.", "Create it, or correct the name."
+    ),
+    "SecretKeyMissing": Reason(
+        NO, "The Secret has no such key.", "Add the key, or correct it; those it has are named."
+    ),
+    "ConfigMapMissing": Reason(
+        NO, "The handler's ConfigMap is not in the namespace.", "Create it, or correct the name."
+    ),
+    "EngineNotThere": Reason(NO, "This version cannot run the engine.", "Write `engine: python`."),
+    "TemplateImpossible": Reason(
+        NO,
+        "`spec.template` wants something that a consumer cannot run with.",
+        "Take out what is named.",
+    ),
+    "Refused": Reason(
+        NO,
+        "The API server does not take an object of the group.",
+        "Correct the field that is named, mostly one of `spec.template`.",
+    ),
+}
+_OF_THE_PODS: dict[str, Reason] = {
+    "HandlerNotImported": Reason(
+        NO,
+        "The handler cannot be imported, or there is no such function.",
+        "Mend the code in the image or in the ConfigMap: the message has Python's own words.",
+    ),
+    "ConfigurationRefused": Reason(
+        NO,
+        "The consumer refuses its group file or its secrets.",
+        "Mend the spec, or the secret that it names.",
+    ),
+    "ImageCannotBePulled": Reason(
+        NO,
+        "The image cannot be pulled.",
+        "Mend `spec.image`, or give `imagePullSecrets` in `spec.template`.",
+    ),
+    "ContainerCannotStart": Reason(
+        NO,
+        "The container cannot be started.",
+        "Mend what is named, in `spec.template` or `spec.image`.",
+    ),
+    "OutOfMemory": Reason(
+        NO,
+        "The consumer used more memory than its limit.",
+        "Raise the limit in `spec.template`, or lower `source.eventHubs.bufferBytes`.",
+    ),
+    "CrashLoop": Reason(
+        NO, "The consumer ends again and again.", "`kubectl logs --previous` of the pod."
+    ),
+    "Unschedulable": Reason(
+        NO, "No node takes the pod.", "Add nodes, or ask for less in `spec.template`."
+    ),
+    "QuotaExceeded": Reason(
+        NO,
+        "The namespace's quota allows no more pods.",
+        "Raise the ResourceQuota, or ask for fewer or smaller pods.",
+    ),
+    "PodsRefused": Reason(
+        NO,
+        "The cluster does not let the pods be made.",
+        "Mend `spec.template`, or the rule that forbids them (pod security, a webhook).",
+    ),
+}
+_OF_LEDGER_AND_HUB: dict[str, Reason] = {
+    "LedgerDenied": Reason(
+        NO,
+        "Storage does not let the operator in.",
+        "Correct the secret, or give the identity the role *Storage Blob Data Contributor*.",
+    ),
+    "LedgerMissing": Reason(
+        NO,
+        "The container is not there.",
+        "Create it, correct `ledger.container`, or set `ledger.create: true`.",
+    ),
+    "LedgerInvalid": Reason(
+        NO, "Storage does not understand the request.", "Correct `ledger.apiVersion` or the URL."
+    ),
+    "LedgerUnreachable": Reason(
+        f"{UNKNOWN}, or {NO} while pods are missing",
+        "Storage does not answer the operator. Nothing is changed; members may well go on.",
+        "Look at the network, and at the account's firewall.",
+    ),
+    "LedgerNotRead": NOT_READ,
+    "HubUnknown": Reason(
+        NO,
+        "There is no such hub or consumer group.",
+        "Create it. Another name is another group: make the ConsumerGroup anew.",
+    ),
+    "HubDenied": Reason(
+        NO,
+        "The hub does not let us in.",
+        "Correct the secret, or give the identity the role *Azure Event Hubs Data Receiver*.",
+    ),
+    "HubUnreachable": Reason(
+        f"{NO}, while pods are missing",
+        "The hub does not answer the operator. Members may well reach it.",
+        "Look at the network: port 5671, or 443 with `webSockets: true`.",
+    ),
+}
+_OF_THE_CLUSTER: dict[str, Reason] = {
+    "NameTaken": Reason(
+        NO,
+        "An object of the name that the group needs is somebody else's.",
+        "Delete it, or give the group another name.",
+    ),
+    "Contested": Reason(
+        NO,
+        "Somebody changes back what the operator puts right.",
+        "Let one of the two write it; the message names the other.",
+    ),
+    "Denied": Reason(
+        NO,
+        "The operator's role lacks something.",
+        "Give it the verb and the resource that are named; the chart's role has all of them.",
+    ),
+    "KubernetesUnreachable": Reason(
+        f"{NO}, while pods are missing", "The Kubernetes API did not answer. It is asked again."
+    ),
+    "KubernetesFailed": Reason(
+        NO, "The Kubernetes API gave an answer that is not known.", "See the message."
+    ),
+    "OperatorFailed": Reason(
+        NO,
+        "The operator itself failed at this group. Its consumers go on.",
+        "See the operator's log, and tell us.",
+    ),
+}
+
+READY_REASONS: Mapping[str, Reason] = (
+    _READY | _OF_THE_SPEC | _OF_THE_PODS | _OF_LEDGER_AND_HUB | _OF_THE_CLUSTER
+)

@@ -1,0 +1,125 @@
+"""Every reason that a condition of a group can have, for its page: what it means, what to do.
+
+Rules: pure. The message of a condition says the same with the names in it. A test holds this list
+and what the code says to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidegate_operator import conditions as kinds
+from tidegate_operator.readiness import READY
+from tidegate_operator.ready_reasons import (
+    NO,
+    NOT_READ,
+    PAUSED,
+    READY_REASONS,
+    UNKNOWN,
+    YES,
+    Reason,
+)
+
+# What each condition says where it is True.
+MEANINGS: Mapping[str, str] = {
+    READY: "What was asked for runs: the pods that are wanted have joined, and every partition has "
+    "an owner. `kubectl wait --for=condition=Ready cg/NAME` waits for it.",
+    kinds.BALANCED: "Everybody owns what is due, and nothing moves.",
+    kinds.SCALING: "The number of pods is changing, or they are being replaced.",
+    kinds.BOUND: "More pods would not help: there are not enough partitions.",
+    kinds.STUCK: "A handler fails again and again, or does not come back.",
+    kinds.LOSS: "Events went before they were handled.",
+    kinds.BEHIND: "A partition stands still, because what is stored of it cannot be gone on with.",
+    kinds.PAUSED: "Nothing is read, as was asked.",
+}
+
+REASONS: Mapping[str, Mapping[str, Reason]] = {
+    READY: READY_REASONS,
+    kinds.BALANCED: {
+        "Balanced": Reason(YES, "All is as planned."),
+        "Paused": Reason(YES, "Nobody is to own anything."),
+        "ScaledToZero": Reason(YES, "Nobody is to own anything."),
+        "Moving": Reason(NO, "Partitions are being handed over; the first moves are named."),
+        "Waiting": Reason(NO, "Partitions wait for members that are expected."),
+        "NoMembers": Reason(NO, "No member is alive.", "See `Ready`."),
+        "PartitionsUnowned": Reason(NO, "Nobody owns these partitions.", "See `Ready`."),
+        "OtherProcessors": Reason(
+            NO,
+            "Another kind of processor, such as an official one, owns partitions of the group.",
+            "Stop it, or set `ledger.takesFromForeign: true`.",
+        ),
+        "LedgerNotRead": NOT_READ,
+    },
+    kinds.SCALING: {
+        "AsWanted": Reason(NO, "As many pods stand as are wanted."),
+        "ScalingOut": Reason(YES, "More pods are being made."),
+        "ScalingIn": Reason(YES, "Pods hand over, and then go."),
+        "RollingOut": Reason(YES, "Pods of an older revision are being replaced."),
+        "NoWorkload": Reason(UNKNOWN, "There is no Deployment yet.", "See `Ready`."),
+    },
+    kinds.BOUND: {
+        "EnoughPartitions": Reason(NO, "There is something to own for every pod."),
+        "MorePodsThanPartitions": Reason(
+            YES,
+            "Some pods own nothing.",
+            "Want fewer pods, or give the hub more partitions.",
+        ),
+        "PartitionsUnknown": Reason(UNKNOWN, "The source has not said its partitions yet."),
+    },
+    kinds.STUCK: {
+        "NotStuck": Reason(NO, "All handlers come back."),
+        "HandlerFails": Reason(
+            YES,
+            "A batch fails again and again. It is tried again for ever, and nothing is skipped.",
+            "Mend the handler, or set `delivery.onFailure: deadLetter`.",
+        ),
+        "HandlerHangs": Reason(
+            YES,
+            "A handler has not come back within `delivery.timeoutSeconds`. Others take the "
+            "partition where they can.",
+            "See the member's log.",
+        ),
+        "LedgerNotRead": NOT_READ,
+    },
+    kinds.LOSS: {
+        "NothingLost": Reason(NO, "The source has all that is not handled yet."),
+        "EventsLost": Reason(
+            YES,
+            "Retention has passed what was not handled; reading goes on behind the gap, which is "
+            "named.",
+            "Want more pods, or a longer retention.",
+        ),
+        "LagUnknown": Reason(UNKNOWN, "It is not known how far the group is behind."),
+    },
+    kinds.BEHIND: {
+        "StatesMatch": Reason(NO, "Every state fits its position."),
+        "StateBehind": Reason(
+            YES,
+            "Somebody else has moved a position and left the state; nobody reads on there.",
+            "`kubectl consumergroup rewind`: to the state's position, or clearing the state.",
+        ),
+        "LedgerUnreadable": Reason(
+            YES,
+            "A blob of the ledger cannot be read; nobody reads on there.",
+            "Restore or delete the blob that is named.",
+        ),
+        "LedgerNotRead": NOT_READ,
+    },
+    kinds.PAUSED: {
+        "NotPaused": Reason(NO, "Everything is to be read."),
+        "AsAsked": Reason(YES, PAUSED, "Set it to false to go on."),
+        "PartitionsPaused": Reason(
+            NO, "`spec.pausedPartitions` names partitions; the others go on."
+        ),
+    },
+}
+
+# Events with reasons of their own; the others are those of the conditions.
+EVENTS: Mapping[str, str] = {
+    "Paused": "The group is paused.",
+    "Resumed": "It goes on.",
+    "HandingOver": "Members give their partitions away, and will go.",
+    "LeaseBroken": "A member has died, and others take its partitions at once.",
+    "LedgerErased": "The ledger went with its group, as `ledger.onDelete: Delete` says.",
+    "LedgerLeft": "It could not be removed and stays; the message says why.",
+}

@@ -1,0 +1,213 @@
+"""How many pods a group shall have, round by round: what is seen goes into the history. Pure.
+
+Rules:
+- What a person, a pause or an autoscaler has decided is done; what would have been decided is said.
+- What was asked for last counts as the size, also while pods still come or hand over: a step under
+  way is not decided again.
+- An operator that begins goes on from what the status says, and then from what it sees.
+- Without a listing that is fresh a look is taken, in which nothing is known, and nothing is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from tidegate.lag import Lag
+from tidegate.model import Figures, MemberName, Presence
+from tidegate_operator import lag as lags
+from tidegate_operator.lag import GroupLag
+from tidegate_operator.model import Observation, Wish
+from tidegate_operator.rollout import holdings, is_live
+from tidegate_operator.scaling import (
+    History,
+    Mode,
+    PartitionSample,
+    Policy,
+    Report,
+    Sample,
+    Watch,
+    decide,
+    decided,
+    looked,
+)
+from tidegate_operator.scaling.report import restored
+from tidegate_operator.scaling.standstill import watched
+
+# Rounds follow one another as quickly as something happens; looks need not.
+_LOOK_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """What is remembered of a group's size."""
+
+    history: History = field(default_factory=History)
+    watch: Watch = field(default_factory=Watch)
+    # How many were asked for last; None where that is not ours to say.
+    asked: int | None = None
+    looked_at: float | None = None
+    report: Report | None = None
+
+
+def stands(observation: Observation) -> int:
+    """How many there shall be where nothing decides it anew."""
+    wish, workload = observation.wish, observation.workload
+    if wish.is_paused:
+        return wish.paused_replicas
+    if wish.replicas is not None:
+        return wish.replicas
+    count = workload.replicas if workload is not None else 0
+    return min(max(count, wish.min_replicas), wish.max_replicas)
+
+
+def sized(
+    sizing: Sizing,
+    observation: Observation,
+    lag: GroupLag | None,
+    alive: Collection[MemberName],
+    *,
+    is_fresh: bool,
+) -> tuple[Sizing, int]:
+    """How many pods there shall be, and what to remember. `alive`: members of the listing."""
+    policy, now = observation.wish.scaling, observation.now
+    if policy is None or lag is None:
+        return sizing, stands(observation)
+    if sizing.looked_at is None:
+        history, asked = restored(observation.said)
+        sizing = replace(sizing, history=history, asked=asked)
+    instead = _instead(observation.wish, policy)
+    is_ours = policy.mode is Mode.AUTO and not instead
+    if not is_ours or observation.workload is None:
+        sizing = replace(sizing, asked=None)
+    size = sizing.asked if sizing.asked is not None else _size(observation)
+    if sizing.looked_at is None or now - sizing.looked_at >= _LOOK_S:
+        sample = sample_of(observation, lag, alive, size)
+        history = looked(sizing.history, sample, policy)
+        sizing = replace(sizing, history=history, looked_at=now)
+        if is_fresh:
+            decision = decide(history, policy, now)
+            history = decided(history, decision, now, is_followed=is_ours)
+            sizing = replace(
+                sizing,
+                history=history,
+                asked=decision.replicas if is_ours else None,
+                watch=_watched(sizing.watch, observation, sample, alive),
+                report=Report(policy, history, decision, instead),
+            )
+    wanted = sizing.asked if is_ours and sizing.asked is not None else stands(observation)
+    return sizing, wanted
+
+
+def with_watch(wish: Wish, watch: Watch) -> Wish:
+    """The wish with what is done about partitions that stand still; a person's pins come first."""
+    return replace(
+        wish,
+        pins={**watch.pins, **wish.pins},
+        paused_partitions=wish.paused_partitions | watch.quarantined,
+    )
+
+
+def sample_of(
+    observation: Observation, lag: GroupLag, alive: Collection[MemberName], replicas: int
+) -> Sample:
+    """The group in one look."""
+    listing = lags.listing_of(observation)
+    told = lags.told_figures(observation)
+    paused = lags.paused_partitions(observation)
+    partitions: dict[str, PartitionSample] = {}
+    for partition, known in lag.partitions.items():
+        owner = lags.owner_of(listing, partition) if listing is not None else None
+        presence = listing.members.get(owner) if listing is not None and owner else None
+        figures, end = told.get(partition), lag.ends.get(partition)
+        partitions[partition] = replace(
+            _told(figures, known.lag),
+            owner=owner,
+            end=end.sequence if end is not None else None,
+            end_at=end.known_at if end is not None else None,
+            handled=known.handled,
+            is_stuck=presence is not None and _is_stuck(presence, partition),
+            is_paused=partition in paused,
+            is_begun=listing is None or partition in listing.checkpoints,
+        )
+    leaving = _leaving(observation)
+    members = [name for name in alive if name not in leaving]
+    return Sample(
+        at=observation.now,
+        partitions=partitions,
+        replicas=replicas,
+        members=len(members),
+        is_settled=_is_settled(observation, lag, members, replicas),
+    )
+
+
+def _told(figures: Figures | None, lag: Lag) -> PartitionSample:
+    if figures is None:
+        return PartitionSample(lag=lag.events, behind_s=lag.behind_s)
+    return PartitionSample(
+        lag=lag.events,
+        behind_s=lag.behind_s,
+        arriving=figures.arriving,
+        handling=figures.handling,
+        busy=figures.busy,
+    )
+
+
+def _is_stuck(presence: Presence, partition: str) -> bool:
+    return partition in presence.stuck or partition in presence.declines
+
+
+def _leaving(observation: Observation) -> frozenset[MemberName]:
+    listing = observation.listing
+    if listing is None:
+        return frozenset()
+    roster = listing.roster
+    told = roster.leaving if roster is not None else frozenset()
+    return told | {name for name, each in listing.members.items() if each.is_leaving}
+
+
+def _is_settled(
+    observation: Observation, lag: GroupLag, members: Collection[MemberName], replicas: int
+) -> bool:
+    """Whether nothing is on its way."""
+    workload = observation.workload
+    ours = [pod for pod in observation.pods if pod.revision]
+    return (
+        workload is not None
+        and workload.replicas == replicas == len(ours)
+        and len(members) >= replicas
+        and not lag.unowned_since
+        and all(is_live(pod) and pod.is_ready for pod in ours)
+        and all(pod.revision == workload.revision for pod in ours if workload.revision)
+    )
+
+
+def _size(observation: Observation) -> int:
+    """How many there are, as far as the Deployment goes."""
+    return observation.workload.replicas if observation.workload is not None else 0
+
+
+def _instead(wish: Wish, policy: Policy) -> str:
+    """What decides the size in the place of what is decided here, in words; '' where nothing."""
+    if wish.is_paused:
+        return "the group is paused"
+    if wish.replicas is not None:
+        return f"spec.replicas says {wish.replicas}"
+    if policy.mode is Mode.EXTERNAL:
+        return "scaling.mode is External: somebody else is to write spec.replicas"
+    return ""
+
+
+def _watched(
+    watch: Watch, observation: Observation, sample: Sample, alive: Collection[MemberName]
+) -> Watch:
+    listing = observation.listing
+    if listing is None:
+        return watch
+    leaving = _leaving(observation)
+    owned = holdings(listing)
+    takers: Mapping[MemberName, int] = {
+        name: len(owned.get(name, ())) for name in alive if name not in leaving
+    }
+    wish = observation.wish
+    return watched(watch, sample, takers, frozenset(wish.pins), wish.still_limit_s)
