@@ -9,6 +9,8 @@ TESTS ?= tests/unit tests/model tests/simulation tests/contract tests/packaging
 # Consumers as processes, killed and cut off: mostly waiting for leases to end.
 LIVE_TESTS := tests/contract/group tests/contract/handlers tests/contract/exactness \
 	tests/contract/service
+# What is done to the cluster itself: mostly waiting for it to come back.
+CLUSTER_FAULTS := tests/cluster/test_operator_faults.py
 # More arguments for pytest: make test ARGS='-k checkpoint -x'
 ARGS ?=
 # Inputs for each fuzzed parser.
@@ -23,7 +25,7 @@ CLUSTER ?= tidegate
 NODES ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help cluster cluster-down demo test test-cluster test-java test-live check lint simulate fuzz lock clean
+.PHONY: help cluster cluster-down demo test test-cluster test-cluster-faults test-java test-live check lint simulate fuzz lock clean bench-operator
 .SUFFIXES:
 
 help: ## say what each target does
@@ -48,7 +50,13 @@ cluster-down: ## remove it, and all that was started for it
 
 test-cluster: ## the tests on a cluster: the one of KUBECONFIG, else one of kind
 	@$(PYTHON) scripts/prepare.py dev azurite
-	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) tests/cluster $(ARGS)
+	@echo 'without $(CLUSTER_FAULTS), which takes five minutes: make test-cluster-faults'
+	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) \
+		$(addprefix --ignore=,$(CLUSTER_FAULTS)) tests/cluster $(ARGS)
+
+test-cluster-faults: ## API server, node and operator taken away (5 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite
+	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) $(CLUSTER_FAULTS) $(ARGS)
 
 test-live: ## consumers as processes of their own, killed, paused and cut off (5 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
@@ -76,6 +84,11 @@ simulate: ## run SEEDS (10000) random worlds; a failure prints the command that 
 fuzz: ## feed RUNS (1000000) random inputs to each parser
 	@$(PYTHON) scripts/prepare.py dev fuzz
 	$(VENV)/python tests/fuzz/run.py --runs $(RUNS)
+
+# Its file cannot be called operator.py, which is a module of Python's own.
+bench-operator: ## an operator of 500 groups: cost, and time to decide
+	@$(PYTHON) scripts/prepare.py dev
+	$(VENV)/python benchmarks/operated.py
 
 bench-%: ## run benchmarks/NAME.py, ours beside the peer; QUICK=1 takes under 45 s
 	@$(PYTHON) scripts/prepare.py dev azurite $(if $(filter consume,$*),kafka)

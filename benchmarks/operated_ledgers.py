@@ -129,10 +129,14 @@ class Group:
             for partition in map(str, range(self.partitions)):
                 yield self._owned(partition)
                 yield self._checkpoint(partition, now)
-            for life in self.lives.values():
-                yield self._member(life, now)
+            yield from self.said(now)
         if "roster" in self.blobs:
             yield self.blobs["roster"].text
+
+    def said(self, now: float) -> Iterator[bytes]:
+        """The members' blobs alone."""
+        for life in self.lives.values():
+            yield self._member(life, now)
 
     def blob(self, place: str, lease: Lease) -> Blob:
         found = self.blobs.get(place)
@@ -217,8 +221,8 @@ class Ledgers:
 
     def _list(self, group: Group, prefix: str) -> web.Response:
         self.listings += 1
-        group.prefix, now = prefix, time.time()
-        body = b"".join(group.listed(now))
+        group.prefix, now = prefix.removesuffix("member/"), time.time()
+        body = b"".join(group.listed(now) if group.prefix == prefix else group.said(now))
         text = b"<?xml version='1.0'?><EnumerationResults><Blobs>%b</Blobs><NextMarker/>%b"
         return web.Response(
             body=text % (body, b"</EnumerationResults>"), content_type="application/xml"

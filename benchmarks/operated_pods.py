@@ -60,6 +60,8 @@ class Kubelets:
         self.deployments: dict[str, Document] = {}
         self.pods: dict[str, Document] = {}
         self.failed: list[BaseException] = []
+        # How long a pod takes to begin.
+        self.start_s = 0.0
 
     # --- asking
 
@@ -100,6 +102,7 @@ class Kubelets:
 
     def _run(self, pod: Document) -> None:
         """A pod begins, and joins its group."""
+        self._stopped.wait(self.start_s)
         metadata = pod["metadata"]
         name, began = metadata["name"], time.time() - _BEGAN_S
         self._tell(name, "Running", {"running": {"startedAt": at(began)}}, is_ready=True)

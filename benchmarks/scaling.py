@@ -21,9 +21,6 @@ from scaling_traces import DAY_LONG, TRACES
 from scaling_world import LIMITS_S
 
 DEFAULT_SEED = 1
-# At its defaults; with the fewest seconds out of objective; and of those for no more pod-hours
-# than ours.
-KEDAS = "KEDA, defaults", "KEDA, best", "KEDA, best for no more"
 
 
 class Lab:
@@ -71,9 +68,9 @@ def compare(bench: Bench, lab: Lab) -> str:
     texts, best_ones = [], set[Contender]()
     for limit in limits:
         ours = lab.known[cases.OURS[limit]]
-        peers = {KEDAS[0]: lab.known[cases.KEDA]}
+        peers = {cases.KEDAS[0]: lab.known[cases.KEDA]}
         hours = cases.total(ours).pod_hours
-        for name, most in zip(KEDAS[1:], (None, hours), strict=True):
+        for name, most in zip(cases.KEDAS[1:], (None, hours), strict=True):
             best = cases.best_of(lab.tried(), limit, most)
             if best is not None:
                 best_ones.add(best)
@@ -98,8 +95,8 @@ def compare(bench: Bench, lab: Lab) -> str:
 
 def add_left_out(bench: Bench, seed: int, numbers: Sequence[int]) -> None:
     """What a quick run has no time for, by name; it is in the table alone."""
-    nobody = dict.fromkeys((*KEDAS, "Functions", "Flink"), cases.NOTHING)
-    kedas = dict.fromkeys(KEDAS, cases.NOTHING)
+    nobody = dict.fromkeys((*cases.KEDAS, "Functions", "Flink"), cases.NOTHING)
+    kedas = dict.fromkeys(cases.KEDAS, cases.NOTHING)
     for limit in range(len(LIMITS_S)):
         for number, make in enumerate(TRACES):
             if limit > 0 or number not in numbers:

@@ -45,8 +45,8 @@ def capacity_for(rate: float, lag: float, utilisation: float, *, restarts: bool)
 
 
 def parallelism_for(now: int, factor: float, partitions: int, most: int) -> int:
-    """The next parallelism, aligned to the partitions."""
-    wish = min(max(math.ceil(max(factor, LEAST_FACTOR) * now), 1), most)
+    """The next parallelism, aligned to the partitions; `most` is no fewer than these."""
+    wish = min(max(math.ceil(factor * now), 1), most)
     top = min(partitions, most) if wish > now else now
     return next((count for count in range(wish, top + 1) if partitions % count == 0), now)
 
@@ -141,7 +141,8 @@ class Flink:
         lower = 0.0 if is_behind else UTILISATION - BOUNDARY
         at_least = capacity_for(rate, last.lag, upper, restarts=False)
         at_most = capacity_for(rate, last.lag, lower, restarts=True)
-        factor = capacity_for(rate, last.lag, UTILISATION, restarts=True) / true_rate
+        wanted = capacity_for(rate, last.lag, UTILISATION, restarts=True)
+        factor = max(wanted / true_rate, LEAST_FACTOR)
         trace = self._world.trace
         wish = parallelism_for(current, factor, len(self._world.partitions), trace.most)
         if wish >= current:

@@ -38,6 +38,11 @@ def workers_for(events: float, target: int, partitions: int) -> int:
     return counts[min(bisect_left(counts, math.ceil(events / target)), len(counts) - 1)]
 
 
+def throttled(vote: int, voted: int, since_up_s: float) -> int:
+    """The vote that counts, so long after anything was added."""
+    return voted if vote < voted and since_up_s < NOT_DOWN_S else vote
+
+
 class Functions:
     """The scale controller."""
 
@@ -51,8 +56,7 @@ class Functions:
         if now % EVERY_S or any(trace.is_out(what, now) for what in Outage):
             return replicas
         vote = workers_for(self._world.lag(now), self._target, len(self._world.partitions))
-        if vote < self._voted and now - self._up_at < NOT_DOWN_S:
-            vote = self._voted
+        vote = throttled(vote, self._voted, now - self._up_at)
         if vote > self._voted:
             self._up_at = now
         self._voted = vote

@@ -1,8 +1,8 @@
 """Storage accounts, each with its connections: shared by all groups whose ledgers are there.
 
-Rules: groups that are let in with the same credentials share the SDK's client, too. So many requests to an account at
-once, and the others wait their turn here, where no time limit of theirs runs yet. All of it belongs
-to one event loop.
+Rules: groups that are let in with the same credentials share the SDK's client, too. So many
+requests to an account at once, and the others wait their turn here, where no time limit of theirs
+runs yet. All of it belongs to one event loop.
 """
 
 from __future__ import annotations

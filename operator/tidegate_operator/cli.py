@@ -146,7 +146,7 @@ def _look_for_rubbish_less_often() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.set_threshold(20_000, 20, 10)
 
 
 async def _operate(

@@ -11,11 +11,12 @@ from tidegate.balance import Move, plan, snapshot_of
 from tidegate.ledger.findings import natural
 from tidegate.model import Listing, PartitionId
 from tidegate.settings import MemberSettings
+from tidegate_operator import size_conditions as sizes
 from tidegate_operator.condition import Condition
 from tidegate_operator.lag import PartitionLag
 from tidegate_operator.model import LedgerTrouble
 from tidegate_operator.readiness import NOT_READ, READY, UNOWNED, ready, unowned_for_long
-from tidegate_operator.size_conditions import BOUND, bound, scaling
+from tidegate_operator.scaling import Standstill
 from tidegate_operator.view import GroupView
 from tidegate_operator.wording import (
     capital,
@@ -31,7 +32,7 @@ BALANCED = "Balanced"
 STUCK, LOSS, BEHIND, PAUSED = "Stuck", "RetentionLoss", "StateBehind", "Paused"
 
 # What the ledger says, and nothing else does.
-_OF_LEDGER = frozenset((BALANCED, BOUND, STUCK, LOSS, BEHIND))
+_OF_LEDGER = frozenset((BALANCED, sizes.BOUND, STUCK, LOSS, BEHIND))
 
 # What members believe by themselves, unless they are told otherwise.
 _MEMBERS = MemberSettings(name="operator")
@@ -58,8 +59,8 @@ def _all(view: GroupView, before: dict[str, Condition]) -> tuple[Condition, ...]
     return (
         ready(view, before.get(READY)),
         _balanced(view, before.get(BALANCED)),
-        scaling(view),
-        bound(view),
+        sizes.scaling(view),
+        sizes.bound(view),
         _stuck(view),
         _loss(view),
         _state_behind(view),
@@ -137,16 +138,8 @@ def _stuck(view: GroupView) -> Condition:
     listing = view.listing
     if listing is None:
         return _not_read(STUCK)
-    standing = view.steps.standing
-    if standing:
-        text = sentence("; ".join(each.text for each in standing[:_TOLD]))
-        members = names_text(sorted({name for each in standing for name in each.tried}))
-        is_aside = any(each.is_quarantined for each in standing)
-        return Condition.so(
-            STUCK,
-            "PartitionsSetAside" if is_aside else "PositionStands",
-            f"{capital(text)} See kubectl logs -n {view.key.namespace} {members}.",
-        )
+    if view.steps.standing:
+        return _standing(view.steps.standing, view.key.namespace)
     alive = [presence for presence in listing.members.values() if presence.is_alive]
     failing = {p: member.name for member in alive for p in member.stuck - member.declines}
     # What another has taken over is handled there.
@@ -176,6 +169,15 @@ def _stuck(view: GroupView) -> Condition:
             f"{names_text(members)}.",
         )
     return Condition.not_so(STUCK, "NotStuck", "No handler fails again and again, and none hangs.")
+
+
+def _standing(standing: tuple[Standstill, ...], namespace: str) -> Condition:
+    tried = names_text(sorted({name for each in standing for name in each.tried}))
+    told = "; ".join(each.text for each in standing[:_TOLD])
+    text = f"{sentence(told)} See kubectl logs -n {namespace} {tried}."
+    if any(each.is_quarantined for each in standing):
+        return Condition.so(STUCK, "PartitionsSetAside", text)
+    return Condition.so(STUCK, "PositionStands", text)
 
 
 def _loss(view: GroupView) -> Condition:

@@ -26,10 +26,15 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from tidegate.ops.health import Verdict
 from tidegate.ops.metrics import Both
 from tidegate_operator.cache import Cache
+from tidegate_operator.condition import conditions_in
 from tidegate_operator.leader import Leader
+from tidegate_operator.readiness import READY
 from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.watching import Watches
 from tidegate_operator.workers import Workers
+
+# Wishes of the user: that such a group reads nothing is nobody's alarm.
+_WISHED = frozenset(("Deleting", "Paused"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,7 @@ class _Shown(Collector):
         )
         rounds.add_metric([], counts.seconds.buckets(), counts.seconds.sum)
         yield rounds
+        yield self._ready()
         yield CounterMetricFamily(
             "tidegate_operator_failures", "Rounds that failed.", value=counts.failed
         )
@@ -115,6 +121,20 @@ class _Shown(Collector):
             "tidegate_operator_leader", "1 where this operator leads.",
             value=float(vitals.leader.is_leading),
         )  # fmt: skip
+
+    def _ready(self) -> Metric:
+        """Of each group: where no consumer of it runs, nobody else would say so."""
+        found = GaugeMetricFamily(
+            "tidegate_operator_group_ready",
+            "Whether a group is Ready; nothing is said of one that is paused or being deleted.",
+            labels=["group_namespace", "group"],
+        )
+        for key, document in self._vitals.cache.documents():
+            said = conditions_in(document.get("status") or {}).get(READY)
+            if said is None or said.reason not in _WISHED:
+                is_ready = said is not None and said.is_true
+                found.add_metric([key.namespace, key.name], float(is_ready))
+        return found
 
 
 class OperatorMetrics:

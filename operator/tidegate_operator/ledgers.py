@@ -7,6 +7,8 @@ Rules:
 - A listing that failed is asked for again after a pause that doubles; a change of credentials is
   tried at once.
 - The time of a listing is that before it was sent.
+- A ledger is of one group. A second one that names it is told so, and nothing is done for it there:
+  two rosters on one ledger would be written over each other without an end.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from tidegate.ports import LedgerError, List, Operation, Refusal, Reply
 from tidegate_operator.accounts import Accounts
 from tidegate_operator.erasing import erase
 from tidegate_operator.model import Failure, GroupKey, LedgerTrouble, LedgerView
+from tidegate_operator.quick_looks import QuickLooks
 from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.workers import pause_s
 
@@ -32,7 +35,11 @@ from tidegate_operator.workers import pause_s
 PATIENCE_S = 1.0
 # A listing that is younger than this is not asked for again.
 FRESH_S = 0.4
+# Of a group on which nothing goes on the whole ledger is listed this often.
+WHOLE_EVERY_S = 20.0
 _LONGEST_PAUSE_S = 15.0
+# Why nothing is done at a ledger that is there.
+SHARED = "LedgerShared"
 
 _TROUBLES = {
     Refusal.DENIED: LedgerTrouble.DENIED,
@@ -49,11 +56,22 @@ def failure_of(problem: LedgerError, since: float) -> Failure:
     return Failure(trouble, str(problem), since)
 
 
+def _shared(first: GroupKey, now: float) -> Failure:
+    return Failure(
+        SHARED,
+        f"the ledger of this group is that of ConsumerGroup {first} too: the same hub, consumer "
+        "group, account and container, so that they share one set of partitions. Delete one of the "
+        "two, or make it anew with a consumer group or a container of its own.",
+        now,
+    )
+
+
 @dataclass(slots=True)
 class _Shelf:
     """One group's ledger, and the newest that it said."""
 
     ledger: BlobLedger
+    quick: QuickLooks
     # What it was opened with.
     blobs: BlobSettings
     names: GroupNames
@@ -61,8 +79,15 @@ class _Shelf:
     failure: Failure | None = None
     failures: int = 0
     not_before: float = 0.0
+    # When the whole of it was asked for.
+    listed_at: float = float("-inf")
     is_stale: bool = True
     asking: asyncio.Task[None] | None = field(default=None)
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        blobs = self.blobs
+        return blobs.host, blobs.account, blobs.container, self.names.prefix
 
 
 class Ledgers:
@@ -81,31 +106,54 @@ class Ledgers:
         self._changed = changed
         self.accounts = Accounts()
         self._shelves: dict[GroupKey, _Shelf] = {}
+        # Of each place, the group whose it is.
+        self._whose: dict[tuple[str, ...], GroupKey] = {}
 
     def open(self, key: GroupKey, setup: Setup) -> None:
         """This group's ledger is there, with these credentials."""
         shelf = self._shelves.get(key)
         if shelf is not None and (shelf.blobs, shelf.names) == (setup.blobs, setup.names):
             return
-        ledger = BlobLedger(setup.blobs, setup.names, self.accounts.client(setup.blobs))
-        fresh = _Shelf(ledger, setup.blobs, setup.names)
+        client = self.accounts.client(setup.blobs)
+        fresh = _Shelf(
+            BlobLedger(setup.blobs, setup.names, client),
+            QuickLooks(client, setup.blobs, setup.names),
+            setup.blobs,
+            setup.names,
+        )
         if shelf is not None and shelf.names == setup.names:
             fresh.view = shelf.view
         self.forget(key)
         self._shelves[key] = fresh
+        self._whose.setdefault(fresh.place, key)
 
     def forget(self, key: GroupKey) -> None:
         shelf = self._shelves.pop(key, None)
-        if shelf is not None and shelf.asking is not None:
+        if shelf is None:
+            return
+        if self._whose.get(shelf.place) == key:
+            del self._whose[shelf.place]
+        if shelf.asking is not None:
             shelf.asking.cancel()
 
-    async def look(self, key: GroupKey) -> tuple[LedgerView | None, Failure | None]:
-        """The newest listing, which is asked for if it is time; and why there is no newer one."""
+    async def look(
+        self, key: GroupKey, *, is_settled: bool = False
+    ) -> tuple[LedgerView | None, Failure | None]:
+        """The newest listing, which is asked for if it is time; and why there is no newer one.
+
+        Of a group on which nothing goes on it may be what its members say, on a listing that is a
+        little older.
+        """
         shelf = self._shelves.get(key)
         if shelf is None:
             return None, None
+        first = self._whose.setdefault(shelf.place, key)
+        if first != key:
+            return None, _shared(first, self._now())
         if shelf.asking is None and self._is_due(shelf):
-            shelf.asking = asyncio.create_task(self._ask(key, shelf), name=f"listing of {key}")
+            is_quick = is_settled and not shelf.is_stale and self._may_be_quick(shelf)
+            asks = self._ask(key, shelf, is_quick=is_quick)
+            shelf.asking = asyncio.create_task(asks, name=f"listing of {key}")
         asking = shelf.asking
         if asking is not None:
             await asyncio.wait([asking], timeout=PATIENCE_S)
@@ -134,27 +182,44 @@ class Ledgers:
 
     def _is_due(self, shelf: _Shelf) -> bool:
         now = self._now()
-        if now < shelf.not_before:
+        # Neither lies further away than this; where it seems to, the clock was set back.
+        if now < shelf.not_before <= now + _LONGEST_PAUSE_S:
             return False
-        return shelf.is_stale or shelf.view is None or now - shelf.view.asked_at >= FRESH_S
+        if shelf.is_stale or shelf.view is None:
+            return True
+        return not 0.0 <= now - shelf.view.asked_at < FRESH_S
 
-    async def _ask(self, key: GroupKey, shelf: _Shelf) -> None:
-        began = asked_at = self._now()
+    def _may_be_quick(self, shelf: _Shelf) -> bool:
+        is_young = 0.0 <= self._now() - shelf.listed_at < WHOLE_EVERY_S
+        return shelf.view is not None and shelf.failure is None and is_young
+
+    async def _listing(self, shelf: _Shelf, *, is_quick: bool) -> LedgerView:
+        if is_quick and shelf.view is not None:
+            asked_at = self._now()
+            said = await shelf.quick.look(shelf.view.listing)
+            if said is not None:
+                return LedgerView(said, asked_at)
+        asked_at = shelf.listed_at = self._now()
+        listing = await shelf.ledger.perform(List())
+        assert isinstance(listing, Listing)
+        return LedgerView(listing, asked_at)
+
+    async def _ask(self, key: GroupKey, shelf: _Shelf, *, is_quick: bool) -> None:
+        began = self._now()
         try:
             async with self.accounts.account(shelf.blobs).room:
-                asked_at, shelf.is_stale = self._now(), False
-                listing = await shelf.ledger.perform(List())
-            assert isinstance(listing, Listing)
+                shelf.is_stale = False
+                view = await self._listing(shelf, is_quick=is_quick)
         except LedgerError as problem:
             shelf.failures += 1
-            since = shelf.failure.since if shelf.failure is not None else asked_at
+            since = shelf.failure.since if shelf.failure is not None else began
             shelf.failure = failure_of(problem, since)
             pause = pause_s(
                 shelf.failures, self._settings.first_pause_s, _LONGEST_PAUSE_S, self._dice
             )
             shelf.not_before = self._now() + pause
         else:
-            shelf.view = LedgerView(listing, asked_at)
+            shelf.view = view
             shelf.failure, shelf.failures = None, 0
         finally:
             shelf.asking = None

@@ -11,6 +11,7 @@ Rules:
 
 from __future__ import annotations
 
+from tidegate.balance.listed import alive_members
 from tidegate.ports import LedgerError
 from tidegate_operator.edges import Edges, Seen
 from tidegate_operator.facts import seconds_of
@@ -41,6 +42,10 @@ async def let_go(edges: Edges, seen: Seen) -> Round | None:
         return None
     if not has_ours:
         return Round(_LATER_S)
+    others = [each for each in finalizers if each != FINALIZER]
+    if seen.spec is not None and seen.spec.ledger.on_delete is OnDelete.KEEP:
+        await _write(edges, seen, others)
+        return Round(_SOON_S)
     left = await _erase(edges, seen)
     if left and seen.observation.now < _limit(edges, seen):
         return Round(_SOON_S)
@@ -54,7 +59,7 @@ async def let_go(edges: Edges, seen: Seen) -> Round | None:
         note, kind, reason = "the ledger was removed: onDelete is Delete", "Normal", ERASED
     edges.may_act()
     await edges.herald.tell(seen.document, kind=kind, reason=reason, note=note)
-    await _write(edges, seen, [each for each in finalizers if each != FINALIZER])
+    await _write(edges, seen, others)
     return Round(_SOON_S)
 
 
@@ -69,14 +74,16 @@ async def _erase(edges: Edges, seen: Seen) -> str:
         except Conflict:
             return "its Deployment has been made anew"
         return "its pods have not been ended"
-    # The hub is not needed for it.
-    failures = [each for each in seen.observation.failures if not each.reason.startswith("Hub")]
-    if any(failure.reason == LedgerTrouble.MISSING for failure in failures):
+    failures = seen.observation.failures
+    troubles = [failure for failure in failures if failure.reason in tuple(LedgerTrouble)]
+    if any(failure.reason == LedgerTrouble.MISSING for failure in troubles):
         return ""
     if seen.observation.pods:
         return f"{len(seen.observation.pods)} of its pods have not ended"
-    if failures:
-        return failures[0].message
+    if troubles:
+        return troubles[0].message
+    if seen.observation.ledger is None:
+        return failures[0].message if failures else "it has not been read yet"
     edges.may_act()
     try:
         left = await edges.ledgers.erase(key)
@@ -89,7 +96,11 @@ def _limit(edges: Edges, seen: Seen) -> float:
     """When it lets go at the latest."""
     began = seconds_of(seen.document["metadata"].get("deletionTimestamp")) or 0.0
     stop_s = 0.0
-    if seen.spec is not None and (seen.observation.pods or seen.deployment is not None):
+    listing = seen.observation.listing
+    # Pods that have gone leave leases behind, if they were killed.
+    is_anybody_there = listing is not None and bool(alive_members(listing))
+    is_anybody_there |= bool(seen.observation.pods) or seen.deployment is not None
+    if seen.spec is not None and is_anybody_there:
         delivery = seen.spec.delivery
         stop_s = delivery.timeout_s + delivery.told_s + _ENDING_S
     return began + stop_s + edges.settings.let_go_s

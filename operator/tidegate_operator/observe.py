@@ -11,6 +11,7 @@ from tidegate.commands.rosters import is_anybody_alive
 from tidegate.settings import SettingsError
 from tidegate.sources.start import Start
 from tidegate_operator.behind import with_wholes
+from tidegate_operator.cache import Known
 from tidegate_operator.edges import Edges, Notes, Seen
 from tidegate_operator.engines.inputs import GROUP_LABEL
 from tidegate_operator.facts import newest_revision, revision_number, workload_facts
@@ -23,6 +24,7 @@ from tidegate_operator.model import (
     GroupKey,
     LedgerView,
     Observation,
+    Steps,
     Wish,
     WorkloadFacts,
 )
@@ -44,7 +46,8 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
         sight = await edges.secrets.look(key.namespace, notes.secrets, config_map)
         failures += sight.failures
         failures += _open(edges, key, notes, spec, sight)
-        view, trouble = await edges.ledgers.look(key)
+        is_settled = _is_settled(edges.cache.known(key), notes)
+        view, trouble = await edges.ledgers.look(key, is_settled=is_settled)
         view = await with_wholes(edges.ledgers, key, view, notes.lag, notes.wholes, edges.now())
         failures += (trouble,) if trouble is not None else ()
     if notes.setup is not None:
@@ -77,6 +80,19 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
         spec=spec,
         sight=sight,
         can_be_rendered=not notes.troubles.keys() & {"SpecInvalid", "SettingsInvalid"},
+    )
+
+
+def _is_settled(known: Known, notes: Notes) -> bool:
+    """Whether nothing was going on, and the watches have told of nothing since."""
+    seen = notes.seen
+    return (
+        seen is not None
+        and notes.steps is not None
+        and notes.steps.again_s >= Steps().again_s
+        and seen.document is known.document
+        and seen.deployment is known.deployment
+        and seen.observation.pods == tuple(known.pods.values())
     )
 
 

@@ -133,6 +133,11 @@ _OF_LEDGER_AND_HUB: dict[str, Reason] = {
         "The container is not there.",
         "Create it, correct `ledger.container`, or set `ledger.create: true`.",
     ),
+    "LedgerShared": Reason(
+        NO,
+        "Another ConsumerGroup has the same ledger: the same hub, consumer group and container.",
+        "Delete one of the two, or make it anew with a consumer group or a container of its own.",
+    ),
     "LedgerInvalid": Reason(
         NO, "Storage does not understand the request.", "Correct `ledger.apiVersion` or the URL."
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidegate_operator import conditions as kinds
+from tidegate_operator import size_conditions as sizes
 from tidegate_operator.readiness import READY
 from tidegate_operator.ready_reasons import (
     NO,
@@ -25,8 +26,8 @@ MEANINGS: Mapping[str, str] = {
     READY: "What was asked for runs: the pods that are wanted have joined, and every partition has "
     "an owner. `kubectl wait --for=condition=Ready cg/NAME` waits for it.",
     kinds.BALANCED: "Everybody owns what is due, and nothing moves.",
-    kinds.SCALING: "The number of pods is changing, or they are being replaced.",
-    kinds.BOUND: "More pods would not help: there are not enough partitions.",
+    sizes.SCALING: "The number of pods is changing, or they are being replaced.",
+    sizes.BOUND: "More pods would not help: there are not enough partitions.",
     kinds.STUCK: "A handler fails again and again, or does not come back.",
     kinds.LOSS: "Events went before they were handled.",
     kinds.BEHIND: "A partition stands still, because what is stored of it cannot be gone on with.",
@@ -50,19 +51,34 @@ REASONS: Mapping[str, Mapping[str, Reason]] = {
         ),
         "LedgerNotRead": NOT_READ,
     },
-    kinds.SCALING: {
+    sizes.SCALING: {
         "AsWanted": Reason(NO, "As many pods stand as are wanted."),
         "ScalingOut": Reason(YES, "More pods are being made."),
         "ScalingIn": Reason(YES, "Pods hand over, and then go."),
         "RollingOut": Reason(YES, "Pods of an older revision are being replaced."),
+        "ObjectiveOutOfReach": Reason(
+            NO,
+            "More pods are not allowed or are of no use, and the objective is not kept.",
+            "The message names the bound that stops it, and what to change.",
+        ),
         "NoWorkload": Reason(UNKNOWN, "There is no Deployment yet.", "See `Ready`."),
     },
-    kinds.BOUND: {
+    sizes.BOUND: {
         "EnoughPartitions": Reason(NO, "There is something to own for every pod."),
         "MorePodsThanPartitions": Reason(
             YES,
             "Some pods own nothing.",
             "Want fewer pods, or give the hub more partitions.",
+        ),
+        "PartitionTooHot": Reason(
+            YES,
+            "One partition alone gets more than one consumer can handle of it.",
+            "Use more partition keys, or a faster handler.",
+        ),
+        "NoMorePartitions": Reason(
+            YES,
+            "Every partition has a pod for itself, and that is not enough.",
+            "Make the handler faster, or give the hub more partitions.",
         ),
         "PartitionsUnknown": Reason(UNKNOWN, "The source has not said its partitions yet."),
     },
@@ -72,6 +88,18 @@ REASONS: Mapping[str, Mapping[str, Reason]] = {
             YES,
             "A batch fails again and again. It is tried again for ever, and nothing is skipped.",
             "Mend the handler, or set `delivery.onFailure: deadLetter`.",
+        ),
+        "PositionStands": Reason(
+            YES,
+            "A member owns a partition and lives, events come, and its position does not move. "
+            "The partition is given to another.",
+            "See the member's log.",
+        ),
+        "PartitionsSetAside": Reason(
+            YES,
+            "Two members in a row stood still at the same position. Nobody reads the partition for "
+            "a quarter of an hour, then it is tried again.",
+            "See the members' logs.",
         ),
         "HandlerHangs": Reason(
             YES,
@@ -119,6 +147,17 @@ EVENTS: Mapping[str, str] = {
     "Paused": "The group is paused.",
     "Resumed": "It goes on.",
     "HandingOver": "Members give their partitions away, and will go.",
+    "MoreArrives": "More pods, for what arrives.",
+    "BacklogTooLong": "More pods, for what waits.",
+    "EventsAreThere": "There were no pods, and events have come.",
+    "CheckpointsToBegin": "There were no pods, and partitions need their first checkpoint.",
+    "Floor": "More pods, as `scaling.cron` says.",
+    "Fallback": "More pods, as `scaling.fallback` says: the lag is not known.",
+    "FewerAreEnough": "Fewer pods have been enough for a while.",
+    "NothingComes": "No pods, for nothing has come for a while.",
+    "StepGainedNothing": "Pods that were of no use go again; it is not tried again for a while.",
+    "DownstreamIsSlower": "The same, and each event costs more, downstream.",
+    "Bounds": "`scaling.min` and `scaling.max` allow no other number.",
     "LeaseBroken": "A member has died, and others take its partitions at once.",
     "LedgerErased": "The ledger went with its group, as `ledger.onDelete: Delete` says.",
     "LedgerLeft": "It could not be removed and stays; the message says why.",

@@ -31,7 +31,7 @@ async def reconcile(edges: Edges, key: GroupKey, notes: Notes) -> Round:
         return letting_go
     steps = Steps()
     if seen.spec is not None:
-        steps, notes.decided = decide(seen.observation, notes.decided, notes.lag)
+        steps, notes.decided = decide(seen.observation, notes.decided)
     manifests, impossible = render(edges.settings, seen, notes)
     failures = await act(edges, seen, notes, steps, manifests)
     failures = (*seen.observation.failures, *impossible, *failures)

@@ -183,7 +183,7 @@ class Operator:
             await self.workers.run(self.cache.groups)
 
     async def _round(self, key: GroupKey) -> Round:
-        notes = self._notes.setdefault(key, Notes())
+        notes = self._notes_of(key)
         try:
             ended = await reconcile(self._edges, key, notes)
         except NotLeadingError:
@@ -197,6 +197,15 @@ class Operator:
             self._forget(key)
         is_settled = ended.again_s >= Steps().again_s
         return replace(ended, again_s=self.settings.settled_tick_s) if is_settled else ended
+
+    def _notes_of(self, key: GroupKey) -> Notes:
+        """What is remembered of this group, and not of one that had its name before."""
+        notes = self._notes.get(key)
+        document = self.cache.known(key).document
+        if notes is not None and document is not None:
+            if notes.read[0] not in ("", document["metadata"]["uid"]):
+                self._forget(key)
+        return self._notes.setdefault(key, Notes())
 
     async def _tell_defect(self, notes: Notes, problem: Exception) -> None:
         """A round that fails by a defect of ours is a condition of its group, too."""

@@ -183,7 +183,8 @@ class SecretReader:
         async with entry.turn:
             settings = self._settings
             every_s = settings.missing_every_s if entry.data is None else settings.secrets_every_s
-            if self._now() - entry.looked_at >= every_s:
+            # A look in the future is one before the clock was set back.
+            if not 0.0 <= self._now() - entry.looked_at < every_s:
                 await self._refresh(entry, kind, namespace, name)
                 entry.looked_at = self._now()
         return entry

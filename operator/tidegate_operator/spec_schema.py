@@ -101,9 +101,12 @@ def _typed(hint: Any, text: str, *, is_bounded: bool) -> Schema:
 def _default(each: Field[Any], hint: Any) -> Schema:
     if is_required(each):
         return {}
-    if hint in (ScalingSpec, ObjectiveSpec):
+    if hint is ScalingSpec:
         # Whole, because rules are asked of a default as it stands here.
         return {"default": _document(default_of(each))}
+    if hint is ObjectiveSpec:
+        # Were it stored, one that is written later would be merged with it, and there were two.
+        return {}
     value = default_of(each)
     if isinstance(value, Start):
         return {"default": value.kind}
@@ -119,9 +122,7 @@ def _document(section: Any) -> Schema:
     found: Schema = {}
     for each in fields(section):
         value = getattr(section, each.name)
-        if is_dataclass(value):
-            found[camel_name(each.name)] = _document(value)
-        elif value is not None and value != ():
+        if value is not None and value != () and not is_dataclass(value):
             is_text = isinstance(value, StrEnum | Duration)
             found[camel_name(each.name)] = str(value) if is_text else value
     return found

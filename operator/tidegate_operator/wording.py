@@ -52,7 +52,9 @@ def sentence(text: str) -> str:
 
 
 def capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """With a capital where it begins, unless that is a field's path, such as spec.template."""
+    first = text.partition(" ")[0].rstrip(":.")
+    return text if "." in first else text[:1].upper() + text[1:]
 
 
 def stopped(text: str) -> str:

@@ -143,7 +143,7 @@ class Workers:
         return again_s
 
     async def _rest(self, bell: asyncio.Event, again_s: float, *, has_failed: bool) -> None:
-        """Until the bell rings or it is time, never later. A pause after a failure it does not cut."""
+        """Until the bell rings or it is time, never later. It does not cut a failure's pause."""
         at_least = again_s if has_failed else self._settings.closest_s
         await asyncio.sleep(at_least)
         left = again_s - at_least

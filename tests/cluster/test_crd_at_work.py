@@ -82,12 +82,31 @@ def test_a_start_may_be_a_word_or_a_place(api: Kubectl, start: Any) -> None:
 
 def test_defaults_are_filled_in(api: Kubectl, group: Document) -> None:
     spec = api.read("cg", group["metadata"]["name"])["spec"]
-    assert spec["scaling"] == {"min": 1, "max": 16, "mode": "Auto"}
+    assert spec["scaling"] == {
+        "min": 1, "max": 16, "mode": "Auto", "shrinkAfterSeconds": 180, "idleAfterSeconds": 300,
+    }  # fmt: skip
     assert (spec["engine"], spec["paused"], spec["pausedReplicas"]) == ("python", False, 0)
     assert spec["ledger"]["onDelete"] == "Keep"
     assert spec["source"]["eventHubs"]["consumerGroup"] == "$Default"
     assert "replicas" not in spec
     assert "delivery" not in spec
+
+
+@pytest.mark.parametrize("way", [(), ("--server-side",)], ids=["by kubectl", "by the server"])
+def test_another_objective_takes_the_place_of_the_usual_one(
+    api: Kubectl, way: tuple[str, ...]
+) -> None:
+    """Of one that nobody wrote nothing is stored that a written one would be merged with."""
+    document = changed(SHORT, "metadata.name", "sized")
+    where = ("apply", *way, "-f", "-")
+    api.said(*where, stdin=json.dumps(document))
+    try:
+        for objective in ({"drainWithin": "5m"}, {"lagPerReplica": 100}):
+            sized = changed(document, "spec.scaling", {"objective": objective})
+            api.said(*where, stdin=json.dumps(sized))
+            assert api.read("cg", "sized")["spec"]["scaling"]["objective"] == objective
+    finally:
+        api.said("delete", "cg", "sized")
 
 
 def test_another_place_of_a_secret_takes_the_place_of_the_first(api: Kubectl) -> None:

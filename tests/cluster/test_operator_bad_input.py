@@ -101,7 +101,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
         "spec.template",
     ),
     "refused": (
-        "Invalid",
+        "Refused",
         {"template": {"spec": {"containers": [{"name": "consumer", "ports": [
             {"name": "Not A Name", "containerPort": 1}]}]}}},
         "Not A Name",

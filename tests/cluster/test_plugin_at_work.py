@@ -1,4 +1,4 @@
-"""`kubectl consumergroup` on a real API server and Azurite: what it shows, writes and may not do."""
+"""`kubectl consumergroup` on a real API server and Azurite: what it shows, writes, may not do."""
 
 from __future__ import annotations
 

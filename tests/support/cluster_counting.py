@@ -37,7 +37,7 @@ CHECKPOINT_S = 1.0
 # What is handled and not yet checkpointed when a member is killed: by time, and the batch at hand.
 DUPLICATES_AT_MOST = round((CHECKPOINT_S + 0.5) / EVERY_S) + 2
 _HERE = Path(__file__).parent
-_STOP = "/tmp/stop"
+_STOP = "/scratch/stop"
 _READ_ON_SECONDS = 60.0
 
 
@@ -191,11 +191,11 @@ def sender_pod() -> dict[str, object]:
         ],
         "volumeMounts": [
             {"name": "sender", "mountPath": "/sender"},
-            {"name": "tmp", "mountPath": "/tmp"},
+            {"name": "scratch", "mountPath": "/scratch"},
         ],
     }
     volumes = [
         {"name": "sender", "configMap": {"name": "sender"}},
-        {"name": "tmp", "emptyDir": {}},
+        {"name": "scratch", "emptyDir": {}},
     ]
     return pod("sender", main, volumes=volumes)

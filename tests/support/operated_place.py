@@ -48,7 +48,8 @@ class Place:
                         }
                     },
                     "ledger": {
-                        "container": self.container,
+                        # Each group has a ledger of its own.
+                        "container": self.container + ("" if name == "home" else f"-{name}"),
                         "create": True,
                         "connectionString": {"secret": "azure", "key": "storage"},
                         **(ledger or {}),

@@ -138,7 +138,7 @@ class OneLedger:
     def forget(self, key: GroupKey) -> None:
         self.is_open = False
 
-    async def look(self, key: GroupKey) -> tuple[LedgerView | None, Failure | None]:
+    async def look(self, key: GroupKey, **_: Any) -> tuple[LedgerView | None, Failure | None]:
         if not self.is_open:
             return None, None
         if self.problem is not None:

@@ -5,6 +5,8 @@ Rules:
   aside, for the member of the greatest weight among the others.
 - A partition becomes hot a band above the fair share. Once it has its member for itself, and all
   else is in its place too, it stays hot down to the fair share: a load that wavers moves nothing.
+  Not so where all are in their places without that: then nobody keeps a member for it, and to
+  count it as hot would change what is fair for the others.
 - While members are awaited, no partition newly gets a member for itself: that would be undone.
 - The member that keeps it is the one that makes for the fewest moves, its owner among equals.
 """
@@ -24,10 +26,12 @@ def hot_partitions(group: Group) -> dict[PartitionId, MemberName]:
     if sum(group.loads.values()) < group.busy_from:
         return {}
     owned = Counter(group.owners.values())
-    as_it_is = _found(group, owned, stays_hot_at=1.0)
-    if as_it_is and _is_in_place(group, owned, as_it_is):
-        return as_it_is
-    return _found(group, owned, stays_hot_at=1 + group.band)
+    hot = _found(group, owned, stays_hot_at=1 + group.band)
+    if not _is_in_place(group, owned, hot):
+        as_it_is = _found(group, owned, stays_hot_at=1.0)
+        if as_it_is and _is_in_place(group, owned, as_it_is):
+            return as_it_is
+    return hot
 
 
 def _is_in_place(

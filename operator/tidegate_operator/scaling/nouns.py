@@ -110,6 +110,16 @@ class Reason(StrEnum):
     SET = "SetByHand"
 
 
+# Those with which the number changes.
+CHANGES = frozenset(
+    (
+        Reason.ARRIVALS, Reason.BACKLOG, Reason.WOKEN, Reason.BEGINNING, Reason.FLOOR,
+        Reason.FALLBACK, Reason.FEWER, Reason.IDLE, Reason.NO_GAIN, Reason.DOWNSTREAM,
+        Reason.BOUNDS,
+    )
+)  # fmt: skip
+
+
 class Bound(StrEnum):
     """What keeps more consumers from being asked for, or from being of use."""
 

@@ -69,6 +69,7 @@ def test_a_member_tells_how_far_it_is_and_how_busy(
 
     found = wait_until(lambda: busy(group, "0"), 40, "a busy partition to be told")
     listing = group.listing()
+    assert found is not None
     assert found.end == EVENTS - 1
     assert found.handled is not None
     assert found.handled < EVENTS

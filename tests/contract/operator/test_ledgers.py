@@ -140,7 +140,7 @@ async def test_groups_of_one_account_share_its_connections(
 ) -> None:
     keys = [GroupKey("default", f"group-{at}") for at in range(40)]
     for at, key in enumerate(keys):
-        ledgers.open(key, setup_of(azurite, container if at % 2 else f"{container}-b"))
+        ledgers.open(key, setup_of(azurite, container, hub=f"hub-{at}"))
     async with asyncio.timeout(60):
         while not all(view is not None for view, _ in await _looked(ledgers, keys)):
             pass
@@ -151,7 +151,7 @@ async def test_storage_that_hangs_holds_up_neither_its_group_nor_another(
     ledgers: Ledgers, azurite: str, container: str, bad_storage: FaultProxy, woken: list[GroupKey]
 ) -> None:
     ledgers.open(HOME, setup_of(through(bad_storage, azurite), container))
-    ledgers.open(ALARMS, setup_of(azurite, container))
+    ledgers.open(ALARMS, setup_of(azurite, container, hub="alarms"))
     known, _ = await ledgers.look(HOME)
     assert known is not None
     bad_storage.add(Hold(for_s=3))
@@ -180,7 +180,7 @@ async def test_a_wrong_key_and_a_missing_container_are_said_apart(
     assert "ledger.create: true" in failure.message
     wrong = azurite.replace("AccountKey=Eby8", "AccountKey=AAAA")
     assert wrong != azurite
-    ledgers.open(ALARMS, setup_of(wrong, container))
+    ledgers.open(ALARMS, setup_of(wrong, container, hub="alarms"))
     _, failure = await ledgers.look(ALARMS)
     assert failure is not None and failure.reason == LedgerTrouble.DENIED
     assert "AAAA" not in failure.message

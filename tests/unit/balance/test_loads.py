@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.balance import MemberFacts, Snapshot, load_to_announce, plan
+from tidegate.balance import MemberFacts, Snapshot, plan
 from tidegate.balance.facts import DEFAULT_BAND
 from unit.balance.groups import (
     after,
@@ -74,6 +74,14 @@ def test_a_partition_that_is_more_than_a_fair_share_gets_a_member_for_itself() -
         ("12", "m00"),
     ]
     assert made.moves[0].reason == "m00 keeps partition 0 alone: its load is that high"
+
+
+def test_a_partition_that_is_alone_by_number_does_not_become_hot_by_that() -> None:
+    """As a hot one it would leave less as fair to the others, who would exchange theirs."""
+    there = (MemberFacts("m00", 0.5), *members(names(6)[1:]))
+    owners = ["m00", "m01", "m01", "m02", "m03", "m04", "m05"]
+    group = Snapshot(there, owned(owners, [0.0, 0.05, 0.3, 0.3, 0.3, 0.3, 0.3]))
+    assert plan(group).moves == ()
 
 
 def test_a_hot_partition_moves_to_a_newcomer_where_that_is_one_move() -> None:
@@ -269,32 +277,3 @@ def test_a_figure_that_makes_no_sense_does_not_stop_the_plan(figure: float) -> N
     assert set(plan(group).assignment) == set(owners_of(group))
     odd = replace(group, members=(MemberFacts("m00", figure), *group.members[1:]))
     assert set(plan(odd).assignment) == set(owners_of(group))
-
-
-# -- what members announce
-
-
-def test_a_load_is_announced_in_hundredths() -> None:
-    assert load_to_announce(0.312, None) == 0.31
-    assert load_to_announce(0.338, None) == 0.34
-    assert load_to_announce(-0.2, None) == 0.0
-
-
-@given(st.floats(0, 5), st.floats(-0.99, 0.99))
-def test_a_load_that_wavers_by_a_tenth_or_a_hundredth_is_announced_once(
-    load: float, share: float
-) -> None:
-    announced = load_to_announce(load, None)
-    wavering = announced + share * max(announced / 10, 0.01)
-    assert load_to_announce(wavering, announced) == announced
-
-
-@pytest.mark.parametrize(("before", "now"), [(0.5, 0.56), (0.5, 0.44), (0.03, 0.045), (0.02, 0.0)])
-def test_a_load_that_has_changed_by_more_is_announced_anew(before: float, now: float) -> None:
-    assert load_to_announce(now, before) == round(now, 2)
-
-
-def test_a_partition_keeps_the_figure_of_its_former_owner_until_it_is_measured() -> None:
-    assert load_to_announce(None, 0.4) == 0.4
-    assert load_to_announce(None, None) == 0.0
-    assert load_to_announce(math.nan, 0.4) == 0.4

@@ -156,6 +156,8 @@ def test_the_example_of_everything_has_every_key() -> None:
         "accountKey": "instead of sasToken",
         "namespace": "instead of connectionString",
         "everyEvents": "instead of duplicateBudget",
+        "drainWithin": "instead of within",
+        "lagPerReplica": "instead of within",
         "blob": "instead of eventHub",
         "serviceAccountName": "instead of serviceAccountAnnotations",
     }
@@ -170,5 +172,7 @@ def test_the_example_of_everything_has_every_key() -> None:
 def paths_of(document: Schema, path: str = "") -> Iterator[str]:
     for name, inner in document.items():
         yield f"{path}{name}"
-        if isinstance(inner, dict):
-            yield from paths_of(inner, f"{path}{name}.")
+        # What a list has in it is written at the list's own place.
+        for each in inner if isinstance(inner, list) else [inner]:
+            if isinstance(each, dict):
+                yield from paths_of(each, f"{path}{name}.")

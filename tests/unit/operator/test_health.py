@@ -131,6 +131,30 @@ def test_metrics_have_the_names_that_dashboards_use(process: Process) -> None:
     assert found['tidegate_operator_watch_age_seconds{kind="pods"}'] == 7.0
 
 
+@pytest.mark.parametrize(
+    ("status", "reason", "told"),
+    [
+        ("True", "Ready", 1.0),
+        ("False", "CrashLoop", 0.0),
+        ("Unknown", "LedgerUnreachable", 0.0),
+        ("False", "Paused", None),
+        ("False", "Deleting", None),
+    ],
+)
+def test_a_group_of_which_no_consumer_runs_is_told_of_all_the_same(
+    process: Process, status: str, reason: str, told: float | None
+) -> None:
+    metadata = {"namespace": "default", "name": "home", "uid": "1", "resourceVersion": "1"}
+    group: dict[str, Any] = {"metadata": metadata}
+    name = 'tidegate_operator_group_ready{group="home",group_namespace="default"}'
+    process.vitals.cache.hear(CONSUMER_GROUP, group, is_gone=False)
+    assert process.metrics()[name] == 0.0, "nobody has looked at it yet"
+    ready = {"type": "Ready", "status": status, "reason": reason}
+    group |= {"status": {"conditions": [ready]}}
+    process.vitals.cache.hear(CONSUMER_GROUP, group, is_gone=False)
+    assert process.metrics().get(name) == told
+
+
 def test_the_page_lists_every_metric_with_its_meaning(process: Process) -> None:
     body, _ = OperatorMetrics(process.vitals).write()
     told = re.findall(r"^# HELP (tidegate_operator_\S+) (.*)$", body.decode(), re.MULTILINE)

@@ -11,12 +11,13 @@ from types import ModuleType
 import pytest
 
 from support.tree import ROOT
-from tidegate_operator import conditions, letting_go, secrets
+from tidegate_operator import conditions, letting_go, secrets, size_conditions
 from tidegate_operator.kinds import CONFIG_MAP, SECRET
 from tidegate_operator.model import LedgerTrouble
 from tidegate_operator.pod_troubles import REASONS as OF_PODS
 from tidegate_operator.readiness import NOT_READ, READY
 from tidegate_operator.reasons import EVENTS, MEANINGS, REASONS
+from tidegate_operator.scaling.nouns import CHANGES
 
 PACKAGE = ROOT / "operator" / "tidegate_operator"
 MODULES = [
@@ -86,7 +87,7 @@ def test_the_list_has_every_reason_of_every_condition_and_no_other() -> None:
 
 def test_every_condition_has_its_meaning() -> None:
     kinds = {
-        READY, conditions.BALANCED, conditions.SCALING, conditions.BOUND,
+        READY, conditions.BALANCED, size_conditions.SCALING, size_conditions.BOUND,
         conditions.STUCK, conditions.LOSS, conditions.BEHIND, conditions.PAUSED,
     }  # fmt: skip
     assert MEANINGS.keys() == REASONS.keys() == kinds
@@ -108,7 +109,8 @@ def test_events_with_reasons_of_their_own_are_listed() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         and node.func.id in ("_normal", "_warning") and isinstance(node.args[0], ast.Constant)
     }  # fmt: skip
-    assert EVENTS.keys() == literal | {letting_go.ERASED, letting_go.LEFT}
+    sizes = {str(reason) for reason in CHANGES}
+    assert EVENTS.keys() == literal | sizes | {letting_go.ERASED, letting_go.LEFT}
 
 
 def test_what_is_missing_has_a_reason_for_each_kind_that_is_read_by_name() -> None:

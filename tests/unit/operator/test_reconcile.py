@@ -140,7 +140,7 @@ def test_a_certificate_that_only_the_consumers_have_is_told_with_what_to_do(
     world.round()
     truth, reason, message = world.condition("Ready")
     assert (truth, reason) == ("False", "SettingsInvalid")
-    assert f"Spec.ledger.caFile: there is no file {authority} in the operator's own" in message
+    assert f"spec.ledger.caFile: there is no file {authority} in the operator's own" in message
     assert "Mount it there at the same path" in message
     authority.write_text("a certificate")
     world.round()

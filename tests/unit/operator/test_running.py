@@ -17,8 +17,9 @@ from support.cluster_kubectl import Kubectl
 from support.operator_process import operator_process
 from support.small_api import SmallApi, small_api
 from support.wait import wait_until_async
-from tidegate_operator.kinds import CONSUMER_GROUP, DEPLOYMENT, LEASE, SECRET
+from tidegate_operator.kinds import CONSUMER_GROUP, DEPLOYMENT, LEASE, SECRET, ObjectName
 from tidegate_operator.kube import connect
+from tidegate_operator.model import GroupKey
 from tidegate_operator.running import EndedError, Operator
 from tidegate_operator.secrets import KnownSecrets
 from tidegate_operator.settings import OperatorSettings
@@ -119,6 +120,30 @@ async def test_groups_that_are_there_and_groups_that_come_are_looked_after(api: 
 
 def found_status(api: SmallApi, name: str) -> Any:
     return (api.get(CONSUMER_GROUP, "homes", name) or {}).get("status")
+
+
+async def test_nothing_is_remembered_of_a_group_that_was_deleted_and_made_again(
+    api: SmallApi,
+) -> None:
+    kubes = [connect(), connect()]
+    operator = Operator(SETTINGS, kubes[0], kubes[1], KnownSecrets())
+    operator.leader._leads_until = float("inf")
+    key = GroupKey("homes", "activity")
+    try:
+        for _ in range(2):
+            # Between two rounds: of the group being gone no round was ever told.
+            put(api)
+            api.take(ObjectName(SECRET, "homes", "azure"))
+            made = api.get(CONSUMER_GROUP, "homes", "activity")
+            assert made is not None
+            operator.hear(CONSUMER_GROUP, made, is_gone=False)
+            await operator._round(key)
+            assert found_status(api, "activity")["state"] == "SecretMissing"
+            api.take(ObjectName(CONSUMER_GROUP, "homes", "activity"))
+            operator.hear(CONSUMER_GROUP, made, is_gone=True)
+    finally:
+        for kube in kubes:
+            await kube.close()
 
 
 @pytest.mark.slow

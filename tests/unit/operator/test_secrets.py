@@ -134,6 +134,15 @@ async def test_a_rotated_secret_is_there_within_half_a_minute() -> None:
     assert sight.versions == {"azure": "2"}
 
 
+async def test_a_clock_that_is_set_back_does_not_keep_a_rotated_secret_away() -> None:
+    reading = Reading()
+    reading.cluster.put(SECRET, "azure", events=EVENTS, storage=STORAGE)
+    await reading.look()
+    reading.cluster.put(SECRET, "azure", events="Endpoint=sb://new/", storage=STORAGE)
+    sight = await reading.look(after_s=-3600.0)
+    assert sight.versions == {"azure": "2"}
+
+
 async def test_a_missing_secret_says_what_to_do_and_is_found_soon() -> None:
     reading = Reading()
     (failure,) = (await reading.look()).failures

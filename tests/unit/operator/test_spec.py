@@ -17,7 +17,7 @@ from tidegate.group_file.reading import read_group
 from tidegate.group_file.spec import OPERATORS, GroupSpec, HandlerSpec, LedgerSpec, Secret
 from tidegate.settings import SettingsError
 from tidegate_operator.model import Wish
-from tidegate_operator.scaling import Mode
+from tidegate_operator.scaling import Floor, Mode, Policy
 from tidegate_operator.spec import (
     EngineKind,
     OnDelete,
@@ -67,8 +67,16 @@ def test_everything_can_be_written() -> None:
 
 
 def test_what_the_user_wants_of_the_size() -> None:
-    assert wish_of(read_spec(SHORT)) == Wish(min_replicas=1, max_replicas=16)
-    assert wish_of(read_spec(EVERYTHING)) == Wish(
+    short, everything = wish_of(read_spec(SHORT)), wish_of(read_spec(EVERYTHING))
+    assert short == Wish(
+        min_replicas=1, max_replicas=16, scaling=Policy(within_s=60.0), still_limit_s=330.0
+    )
+    assert everything.scaling == Policy(
+        floors=(Floor("0 8 * * 1-5", "0 18 * * 1-5", 4, "Europe/Berlin"),), fallback=4
+    )
+    assert everything == Wish(
+        scaling=everything.scaling,
+        still_limit_s=everything.still_limit_s,
         min_replicas=1,
         max_replicas=16,
         replicas=4,

@@ -98,6 +98,12 @@ class Traffic:
                 self.look()
         return self
 
+    def look_after(self, seconds: int) -> Decision:
+        """The decision of the look after so many seconds, which have no other look."""
+        for _ in range(seconds):
+            self._second()
+        return self.look()
+
     def look(self) -> Decision:
         at = float(self.now)
         self.history = looked(self.history, self.seen(self._sample()), self.policy)
