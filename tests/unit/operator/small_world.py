@@ -57,6 +57,9 @@ class SmallWorld(SmallGroup):
         self.told_at: dict[str, float] = {}
         self.problems: list[str] = []
         self._late: list[tuple[float, Steps, str]] = []
+        # Pods that a late write has marked to go first. Nothing can fence that: they hand over as
+        # they stop, like any pod that somebody deletes.
+        self._marked_late: set[str] = set()
         self._sized_by_hand_at = 0.0
 
     # --- what befalls it
@@ -110,6 +113,7 @@ class SmallWorld(SmallGroup):
         for entry in due:
             self._late.remove(entry)
             self._carry_out(*entry[1:])
+            self._marked_late |= entry[1].deletion_costs.keys()
 
     def _kubelet(self, pod: Pod) -> None:
         is_alive = self.is_alive(pod.name)
@@ -135,8 +139,8 @@ class SmallWorld(SmallGroup):
         leaving = self.roster.leaving if self.roster is not None else frozenset()
         takers = [m for m in self.members.values() if not m.is_leaving and m.name not in leaving]
         told_s = self.now - self.told_at.get(pod.name, self.now)
-        is_by_hand = self.now - self._sized_by_hand_at < 2.0
-        if why == "scaled" and not is_by_hand and held and takers and told_s < LIMIT_S:
+        is_excused = self.now - self._sized_by_hand_at < 2.0 or pod.name in self._marked_late
+        if why == "scaled" and not is_excused and held and takers and told_s < LIMIT_S:
             self.problems.append(f"{pod.name} was stopped with {held} in hand")
 
     # --- operators
