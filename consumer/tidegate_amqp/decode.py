@@ -215,6 +215,10 @@ def _array(buffer: Buffer, span: tuple[int, int, int], depth: int) -> tuple[Any,
     descriptor: Any = None
     is_described = buffer[index] == 0
     if is_described:
+        if depth >= MAX_DEPTH:
+            raise DecodeError(f"AMQP value nested deeper than {MAX_DEPTH}")
+        # Each element is a described value: one level more, as where it stands by itself.
+        depth += 1
         descriptor, index = _decode(buffer, index + 1, depth)
     code = buffer[index]
     index += 1

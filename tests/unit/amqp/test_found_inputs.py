@@ -9,6 +9,7 @@ from support.amqp_pair import Pair, begun, failure, one, said, tell
 from support.amqp_samples import prelude
 from tidegate_amqp import AmqpError, Connection, ConnectionSettings, Described, Source, Target
 from tidegate_amqp.decode import decode_value, skip_value
+from tidegate_amqp.encode import encode
 from tidegate_amqp.events import LinkAttached, SessionBegun
 from tidegate_amqp.frames import frame
 from tidegate_amqp.performatives import Attach, Begin, decode_performative, encode_performative
@@ -28,6 +29,27 @@ def test_a_begin_that_offers_no_capability_at_all_is_written_again_as_the_same(t
     assert end == len(data)
     encoded = encode_performative(found)
     assert decode_performative(encoded, 0, len(encoded))[0] == found == Begin(0, 1, 100, 100, 255)
+
+
+def nested_arrays_of_described_elements(levels: int) -> bytes:
+    array = b"\x01\x00"
+    for _ in range(levels):
+        content = b"\x01\x00\x43\xe0" + array
+        array = bytes([len(content)]) + content
+    return b"\xe0" + array
+
+
+@pytest.mark.parametrize("levels", range(1, 24))
+def test_an_array_of_described_elements_that_is_read_can_be_written_and_read_again(
+    levels: int,
+) -> None:
+    try:
+        value, _ = decode_value(nested_arrays_of_described_elements(levels))
+    except AmqpError as error:
+        assert levels > 10, "that is not deep"
+        assert "nested" in str(error)
+        return
+    assert decode_value(encode(value))[0] == value
 
 
 # What a peer put in place of a source, and whether that may be.
