@@ -7,6 +7,8 @@ Rules:
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from tidegate.balance import Move, plan, snapshot_of
 from tidegate.ledger.findings import natural
 from tidegate.model import Listing, PartitionId
@@ -98,9 +100,13 @@ def _balanced(view: GroupView, before: Condition | None) -> Condition:
     return _as_planned(view, listing)
 
 
+# Groups are looked at every few seconds, and most of the time they are as they were.
+_plan = lru_cache(maxsize=1024)(plan)
+
+
 def _as_planned(view: GroupView, listing: Listing) -> Condition:
     """What is left to do by the plan that all members make."""
-    planned = plan(
+    planned = _plan(
         snapshot_of(
             listing,
             view.partitions,

@@ -23,7 +23,7 @@ from simulation.script import Kind
 from tidegate.ports import Break, WriteRoster
 from tidegate_operator import breaks, roster, scale_in
 
-SEEDS = 300
+SEEDS = 150
 _CHUNK = 25
 PARTITIONS, PODS = 16, 4
 
