@@ -99,7 +99,11 @@ class OperatorSpec(GroupSpec):
     )
     scaling: ScalingSpec = field(
         default_factory=ScalingSpec,
-        metadata={"help": "How many consumers there may be, and who decides it."},
+        metadata={
+            "help": "How many consumers there may be, and who decides it. "
+            "This version does not size groups by their lag yet: without `replicas` "
+            "a group keeps the size that it has, within `min` and `max`."
+        },
     )
     paused: bool = field(
         default=False,

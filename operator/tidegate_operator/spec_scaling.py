@@ -87,7 +87,11 @@ class FallbackSpec:
 
 @dataclass(frozen=True, slots=True)
 class ScalingSpec:
-    """How many consumers there may be, and who decides it."""
+    """How many consumers there may be, and who decides it.
+
+    This version does not size groups by their lag yet: without `replicas` a group keeps the size
+    that it has, within `min` and `max`.
+    """
 
     min: int = field(
         default=1,
