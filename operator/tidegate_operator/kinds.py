@@ -72,22 +72,20 @@ SECRET = Kind("v1", "Secret", "secrets")
 SERVICE = Kind("v1", "Service", "services")
 SERVICE_ACCOUNT = Kind("v1", "ServiceAccount", "serviceaccounts")
 
-_KINDS = {
-    (kind.api_version, kind.name): kind
-    for kind in (
-        CONFIG_MAP,
-        CONSUMER_GROUP,
-        DEPLOYMENT,
-        DISRUPTION_BUDGET,
-        EVENT,
-        LEASE,
-        POD,
-        REPLICA_SET,
-        SECRET,
-        SERVICE,
-        SERVICE_ACCOUNT,
-    )
-}
+ALL = (
+    CONFIG_MAP,
+    CONSUMER_GROUP,
+    DEPLOYMENT,
+    DISRUPTION_BUDGET,
+    EVENT,
+    LEASE,
+    POD,
+    REPLICA_SET,
+    SECRET,
+    SERVICE,
+    SERVICE_ACCOUNT,
+)
+_KINDS = {(kind.api_version, kind.name): kind for kind in ALL}
 
 
 def name_of(document: Document) -> ObjectName:

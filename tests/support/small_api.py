@@ -20,17 +20,8 @@ from aiohttp import web
 
 from support.kube_objects import KubeObjects
 from tidegate_operator.kinds import (
-    CONFIG_MAP,
+    ALL,
     CONSUMER_GROUP,
-    DEPLOYMENT,
-    DISRUPTION_BUDGET,
-    EVENT,
-    LEASE,
-    POD,
-    REPLICA_SET,
-    SECRET,
-    SERVICE,
-    SERVICE_ACCOUNT,
     Document,
     Kind,
     ObjectName,
@@ -40,10 +31,7 @@ from tidegate_operator.kube_errors import Conflict, NotThere
 # kopf waits until it has found these two, and does nothing with them here.
 _CRD = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions")
 _NAMESPACE = Kind("v1", "Namespace", "namespaces")
-KINDS = (
-    CONFIG_MAP, CONSUMER_GROUP, DEPLOYMENT, DISRUPTION_BUDGET, EVENT, LEASE, POD, REPLICA_SET,
-    SECRET, SERVICE, SERVICE_ACCOUNT, _CRD, _NAMESPACE,
-)  # fmt: skip
+KINDS = (*ALL, _CRD, _NAMESPACE)
 
 
 @dataclass(eq=False)
