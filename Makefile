@@ -19,6 +19,9 @@ RUNS ?= 1000000
 SEEDS ?= 10000
 
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
+# Some containers set it. Without compiled modules every process of the tests compiles them anew,
+# and every worker of pytest rewrites all tests: minutes in all.
+unexport PYTHONDONTWRITEBYTECODE
 export QUICK UPGRADE DEMO_SECONDS
 # Which cluster, and of how many nodes.
 CLUSTER ?= tidegate

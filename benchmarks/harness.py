@@ -2,8 +2,9 @@
 
 Rules: a benchmark measures the peer and ours side by side in one run, on one machine. A figure
 that a run could not have is null with its reason, never one from an older run. `QUICK=1` asks for
-a run under 45 s, and `PARTS=virtual,real`, where a benchmark has parts, for these alone: the lines
-of the others are null, and say so. Benchmarks are programs of their own, never run inside a test.
+a run under 45 s, whose results do not go over those of a whole one, and `PARTS=virtual,real`, where
+a benchmark has parts, for these alone: the lines of the others are null, and say so. Benchmarks are
+programs of their own, never run inside a test.
 
     bench = Bench("hub")
     bench.add(make_line("start", "s", ours=0.2, target=0.3))
@@ -123,7 +124,8 @@ class Bench:
 
     def finish(self) -> None:
         """Print the table and the targets that were missed, and write the results file."""
-        path = self._results / f"{self.name}.json"
+        # A quick run does not write over the figures of a whole one.
+        path = self._results / ("quick" if self.quick else "") / f"{self.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".new")
         text = json.dumps([line.as_json() for line in self.lines], indent=2, ensure_ascii=False)

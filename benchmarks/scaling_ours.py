@@ -2,9 +2,9 @@
 
 Rules: what decides is tidegate_operator.scaling, unchanged. Members announce every 2 s, rates over
 the last 10 s and arrivals over the last 15 s as consumer/tidegate/ops/meter.py has them, and the
-operator looks every 2 s: what it sees is up to 4 s old. While nobody reads it asks the hub every
-30 s. Where it cannot list the ledger it knows nothing; where the hub's management does not answer,
-members still know.
+operator looks every 2 s: what it sees is up to 4 s old. Of a group that sleeps it asks the hub
+every 3 s, which a look sees within 4 s. Where it cannot list the ledger it knows nothing; where the
+hub's management does not answer, members still know.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tidegate_operator.scaling import (
 
 LOOK_S = 2
 RATE_LOOKS, ARRIVING_S = 5, 15
-HUB_EVERY_S = 30
+HUB_EVERY_S = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ HUB_COMMAND = (
     sys.executable, "-m", "tidegate_hub", "serve", "--port", "0", "--hub", "telemetry:16",
 )  # fmt: skip
 CONNECTION_LINE = "connection string: "
-HUB_READY_S = 20.0
-END_S = 5.0
+HUB_READY_S = 60.0
+END_S = 10.0
 
 
 class DemoError(Exception):

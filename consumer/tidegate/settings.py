@@ -6,6 +6,7 @@ else reads the environment. The defaults are those that docs/reference.md descri
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 # The environment variable that holds the hub's connection string, for the command line.
@@ -24,6 +25,7 @@ class MemberSettings:
     """How a member keeps its leases and looks at the ledger."""
 
     name: str
+    # Its share of the partitions and of the load, measured by the others'.
     weight: float = 1.0
     lease_s: float = 15.0
     # How often the ledger is listed: while something changes, and when nothing does.
@@ -77,6 +79,6 @@ class MemberSettings:
             )
         if not 0 < self.fast_tick_s <= self.settled_tick_s:
             raise SettingsError("fast_tick_s must be above 0 and not above settled_tick_s")
-        if self.weight < 0:
-            raise SettingsError(f"weight {self.weight:g}: write 0 or more")
+        if not 0 <= self.weight < math.inf:
+            raise SettingsError(f"weight {self.weight:g}: write a number, 0 or more")
         return self

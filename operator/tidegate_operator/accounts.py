@@ -2,13 +2,15 @@
 
 Rules: groups that are let in with the same credentials share the SDK's client, too. So many
 requests to an account at once, and the others wait their turn here, where no time limit of theirs
-runs yet. All of it belongs to one event loop.
+runs yet. The operator's own identity goes to no host that is not allowed. All of it belongs to one
+event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import weakref
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +18,7 @@ from azure.core.pipeline.transport import AioHttpTransport
 from azure.storage.blob.aio import BlobServiceClient, ContainerClient
 
 from tidegate.ledger.access import BlobSettings, open_account, open_transport
+from tidegate_operator.identity import check
 
 _AT_ONCE = 16
 
@@ -31,7 +34,8 @@ class Account:
 class Accounts:
     """See the module."""
 
-    def __init__(self) -> None:
+    def __init__(self, identity_hosts: tuple[str, ...]) -> None:
+        self._identity_hosts = identity_hosts
         self._accounts: dict[tuple[str, str], Account] = {}
         self._clients: weakref.WeakValueDictionary[BlobSettings, BlobServiceClient] = (
             weakref.WeakValueDictionary()
@@ -57,7 +61,9 @@ class Accounts:
         return self._accounts[place]
 
     def client(self, blobs: BlobSettings) -> ContainerClient:
+        """Raises IdentityRefusedError."""
         if blobs.uses_identity:
+            check("spec.ledger.accountUrl", blobs.account_url, self._identity_hosts)
             blobs = replace(blobs, token_source=self.identity)
         # All that it is let in with; which container it is for makes no difference.
         anywhere = replace(blobs, container="any-container", create=False)
@@ -69,6 +75,16 @@ class Accounts:
         # As long as one is used, so is what it shares with others.
         self._used[found] = client
         return found
+
+    async def keep_only(self, used: Collection[tuple[str, str]]) -> None:
+        """Closes the connections to hosts, each with its certificate, that no group needs."""
+        for place in self._accounts.keys() - set(used):
+            account = self._accounts.pop(place)
+            # One that comes later must not find a client whose connections are closed.
+            for blobs in list(self._clients.keys()):
+                if (blobs.host, blobs.ca_file) == place:
+                    self._clients.pop(blobs, None)
+            await account.transport.close()
 
     @property
     def counts(self) -> tuple[int, int]:

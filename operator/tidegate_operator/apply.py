@@ -10,6 +10,8 @@ Rules:
   `write_replicas` changes them. A new one makes no pods before its replicas are right.
 - An object of the same name that is not the group's is not touched: NameTaken.
 - Where somebody changes back what is put right, again and again, it is said and tried rarely.
+- What the API refuses is tried again after a pause that doubles; at once where the manifest or the
+  object is another by now. What comes after it waits: a Deployment needs its ConfigMap.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import partial
 
 from tidegate_operator.drift import (
     Order,
@@ -29,6 +31,7 @@ from tidegate_operator.drift import (
     other_writers,
     over,
     said_of,
+    sign_of,
     taken_by,
     unborn,
 )
@@ -37,6 +40,8 @@ from tidegate_operator.kinds import DEPLOYMENT, Document, Kind, ObjectName
 from tidegate_operator.kube import FIELD_MANAGER
 from tidegate_operator.kube_errors import Conflict, KubeError
 from tidegate_operator.model import GroupKey
+from tidegate_operator.objects import Objects
+from tidegate_operator.trying import Tries
 
 # Controllers write the status of a Deployment many times while it changes.
 _TRIES = 10
@@ -50,28 +55,6 @@ class NameTaken(KubeError):
     """An object of the name that we need is somebody else's."""
 
     reason = "NameTaken"
-
-
-class Objects(Protocol):
-    """What is asked of kube.Kube here."""
-
-    async def find(self, kind: Kind, namespace: str, name: str) -> Document | None: ...
-
-    async def metadata_of(self, kind: Kind, namespace: str, name: str) -> Document | None: ...
-
-    async def apply(self, document: Document) -> Document: ...
-
-    async def patch(
-        self,
-        kind: Kind,
-        namespace: str,
-        name: str,
-        changes: Mapping[str, object],
-        *,
-        resource_version: str | None = None,
-    ) -> Document: ...
-
-    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +100,9 @@ class Applier:
         self._known: dict[ObjectName, _Known] = {}
         self._orders: dict[GroupKey, tuple[object, int, tuple[Order, ...]]] = {}
         self._swept: dict[GroupKey, frozenset[ObjectName]] = {}
+        self._tries = Tries()
+        # The versions of what no watch tells of, as they were listed last.
+        self._listed: dict[ObjectName, str | None] = {}
 
     async def apply(
         self,
@@ -140,7 +126,7 @@ class Applier:
         wanted = frozenset(order.name for order in orders)
         if self._swept.get(key) != wanted:
             removed = [name for name in names_of(key) if name not in wanted]
-            gone = [name for name in removed if await self._remove(name, uid)]
+            gone = [name for name in removed if await self._removed(name, uid)]
             self._swept[key] = wanted
             done = replace(done, removed=tuple(gone))
         return done
@@ -162,10 +148,13 @@ class Applier:
         later = self._now() + self._recheck_s
         for key, (_, _, orders) in self._orders.items():
             for name in (order.name for order in orders if order.name.kind == kind):
-                known = self._known.get(name)
+                known, version = self._known.get(name), listed.get(name)
+                if self._listed.get(name, version) != version and self._tries.forget(name):
+                    changed.add(key)
+                self._listed[name] = version
                 if known is None or known.contested:
                     continue
-                stands = listed.get(name) == known.version
+                stands = version == known.version
                 self._known[name] = replace(known, look_at=later if stands else -math.inf)
                 if not stands:
                     changed.add(key)
@@ -177,6 +166,8 @@ class Applier:
         self._swept.pop(key, None)
         for name in names_of(key):
             self._known.pop(name, None)
+            self._listed.pop(name, None)
+            self._tries.forget(name)
 
     def _orders_of(
         self, key: GroupKey, uid: str, manifests: Sequence[Document], replicas: int
@@ -194,6 +185,13 @@ class Applier:
             known = None
         if known is not None and self._stands(known, order, seen):
             return _told_of_contest(done, known)
+        about = (order.print, sign_of(order, seen.get(order.name)))
+        return await self._tries.run(
+            order.name, about, lambda: self._looked(order, known, done), self._now, self._dice
+        )
+
+    async def _looked(self, order: Order, known: _Known | None, done: Outcome) -> Outcome:
+        """With the object as it stands."""
         for _ in range(_TRIES):
             live = await self._kube.find(order.name.kind, order.name.namespace, order.name.name)
             try:
@@ -280,6 +278,10 @@ class Applier:
             repairs,
             contested,
         )
+
+    async def _removed(self, name: ObjectName, uid: str) -> bool:
+        remove = partial(self._remove, name, uid)
+        return await self._tries.run(name, uid, remove, self._now, self._dice)
 
     async def _remove(self, name: ObjectName, uid: str) -> bool:
         """Removes what the group has made and no longer wants; whether there was anything."""

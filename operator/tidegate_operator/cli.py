@@ -24,6 +24,7 @@ from tidegate.commands.codes import Code
 from tidegate.ops import logs
 from tidegate.ops.serving import Address
 from tidegate.settings import SettingsError
+from tidegate_operator.identity import HUBS, STORAGE, IdentityHosts, hosts_of
 from tidegate_operator.kube import connected
 from tidegate_operator.kube_errors import KubeError
 from tidegate_operator.running import EndedError, Operator, on_signals
@@ -31,6 +32,7 @@ from tidegate_operator.secrets import KnownSecrets
 from tidegate_operator.settings import OperatorSettings
 
 POD = "POD_NAME"
+_STORAGE_HOSTS, _HUB_HOSTS = "--identity-storage-hosts", "--identity-hub-hosts"
 _OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 _log = logging.getLogger("tidegate.operator")
@@ -64,6 +66,18 @@ def parser() -> argparse.ArgumentParser:
         choices=("Always", "IfNotPresent", "Never"),
         help="of their pods (default: %(default)s)",
     )
+    for option, service, hosts in (
+        (_STORAGE_HOSTS, "storage", STORAGE),
+        (_HUB_HOSTS, "Event Hubs", HUBS),
+    ):
+        add(
+            option,
+            default=",".join(hosts),
+            metavar="LIST",
+            help=f"the hosts to which tokens of the operator's own identity for {service} may go, "
+            "with commas between them; one that begins with a dot is the end of hosts; '': none "
+            "(default: those of Azure)",
+        )
     add(
         "--leader-namespace",
         metavar="NAME",
@@ -82,6 +96,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="S",
         help="how often a group is looked at on which nothing goes on (default: %(default)g)",
     )
+    add(
+        "--rollouts-at-once",
+        type=int,
+        default=10,
+        metavar="N",
+        help="how many groups get new pods at once after an upgrade (default: %(default)d)",
+    )
     add("--listen", metavar="[HOST:]PORT", help="serve /metrics, /healthz and /readyz there")
     add("--log-level", default="INFO", choices=logs.LEVELS, help="(default: %(default)s)")
     add("--log-format", default="auto", choices=("auto", "json", "text"), help="of the log")
@@ -99,7 +120,12 @@ def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str]) -
         namespaces=tuple(dict.fromkeys(arguments.namespace)),
         image=arguments.image,
         image_pull_policy=arguments.image_pull_policy,
+        identity_hosts=IdentityHosts(
+            hosts_of(_STORAGE_HOSTS, arguments.identity_storage_hosts),
+            hosts_of(_HUB_HOSTS, arguments.identity_hub_hosts),
+        ),
         settled_tick_s=arguments.settled_tick_s,
+        rollouts_at_once=arguments.rollouts_at_once,
     ).checked()
 
 

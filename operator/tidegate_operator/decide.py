@@ -6,6 +6,7 @@ Rules:
   has under way is refused. The Deployment shrinks only after members have been told.
 - Everything that matters is in what is observed. The memory holds times, and what need not be
   asked for twice; a leader that begins with none comes to the same end.
+- Where it is not known which pods are new no pod is taken for one or the other.
 - When nothing goes on nothing is written.
 - A group that is being deleted is let go: Kubernetes ends its pods, and they hand over.
 """
@@ -41,6 +42,8 @@ class Memory:
     first_etag: str | None = None
     # When the listing was asked for on which it last wrote the roster.
     wrote_on: float | None = None
+    # Who was to leave as it decided last.
+    chosen: tuple[MemberName, ...] = ()
     missed: Mapping[MemberName, float] = field(default_factory=lambda: MappingProxyType({}))
     told: Mapping[MemberName, float] = field(default_factory=lambda: MappingProxyType({}))
     deaths: Mapping[MemberName, Death] = field(default_factory=lambda: MappingProxyType({}))
@@ -62,7 +65,9 @@ def steps(
     found = breaks.deaths(observation.pods, memory.deaths, lease_s, now)
     memory = replace(memory, deaths=found)
     view = observation.ledger
-    is_fresh = view is not None and now - view.asked_at <= LISTING_OLD_S
+    # Both times are of one clock. A listing of the future says that it was set back, and then
+    # nobody knows how old the listing is: the next one is asked for at once.
+    is_fresh = view is not None and 0.0 <= now - view.asked_at <= LISTING_OLD_S
     alive = alive_members(view.listing) if view is not None else frozenset()
     known, count = sizing.sized(memory.sizing, observation, lag, alive, is_fresh=is_fresh)
     memory = replace(memory, sizing=known)
@@ -101,11 +106,21 @@ class _Round:
 
     def decide(self) -> tuple[Steps, Memory]:
         observation, listing = self._observation, self._listing
+        if not observation.knows_revision:
+            return self._without_revision()
         deaths = self._memory.deaths
         dead = breaks.dead_members(listing, deaths) & self._alive
         roles = roles_of(
-            observation, listing, self._seen, self._wanted, self._memory.missed, self._alive, dead
+            observation,
+            listing,
+            self._seen,
+            self._wanted,
+            self._memory.missed,
+            self._alive,
+            dead,
+            self._memory.chosen,
         )
+        self._memory = replace(self._memory, chosen=roles.victims)
         watch = self._memory.sizing.watch
         wish = roster.intended(
             listing, sizing.with_watch(observation.wish, watch), roles.expected, roles.leaving
@@ -127,7 +142,33 @@ class _Round:
                 deletion_costs=scale_in.deletion_costs(observation.pods, roles.victims),
                 leaving=roles.leaving,
                 again_s=_SOON_S if is_soon else _WAITING_S if is_under_way else self._later(),
+                is_settled=not (is_soon or is_under_way),
                 doing=self._doing(roles, doing),
+                scaling=self._memory.sizing.report,
+                standing=self._memory.sizing.watch.standing,
+            ),
+            self._memory,
+        )
+
+    def _without_revision(self) -> tuple[Steps, Memory]:
+        """Nobody is told to leave, and nobody who was told is called back: it may be any of them.
+
+        Growing and the leases of the dead do not hang on it.
+        """
+        broken = self._breaks(breaks.breaks(self._listing, self._memory.deaths))
+        # Victims are given all their time once it is known who they are.
+        self._memory = replace(self._memory, told={})
+        workload = self._observation.workload
+        is_growing = workload is not None and self._wanted > workload.replicas
+        return (
+            Steps(
+                wanted=self._wanted,
+                replicas=self._wanted if is_growing else None,
+                breaks=broken,
+                again_s=_SOON_S if broken else self._later(),
+                is_settled=False,
+                doing="it is not known which pods are of the newest revision: until it is, nobody "
+                "is told to leave and nothing shrinks",
                 scaling=self._memory.sizing.report,
                 standing=self._memory.sizing.watch.standing,
             ),

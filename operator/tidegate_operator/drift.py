@@ -99,6 +99,18 @@ def said_of(live: Any, wanted: Any, name: str = "") -> Any:
     return live
 
 
+def sign_of(order: Order, live: Document | None) -> object:
+    """What changes when an object is another by now, or says something else.
+
+    A Deployment's status is not in it: its controller writes that all the time.
+    """
+    if live is None:
+        return None
+    metadata = live["metadata"]
+    said = fingerprint(said_of(live, order.compared))
+    return metadata.get("uid"), metadata.get("generation"), said
+
+
 def taken_by(live: Document, key: GroupKey, uid: str) -> str:
     """Whose an object is that is there, in words; '' where it is the group's, or may become so.
 

@@ -15,7 +15,10 @@ from tidegate.settings import SettingsError
 from tidegate_operator.apply import Applier
 from tidegate_operator.behind import Wholes
 from tidegate_operator.cache import Cache
+from tidegate_operator.claims import Claims
 from tidegate_operator.decide import Memory
+from tidegate_operator.events import Notice
+from tidegate_operator.facts import ReplicaSets
 from tidegate_operator.hubs import Hubs
 from tidegate_operator.kinds import Document
 from tidegate_operator.kube import Kube
@@ -26,6 +29,9 @@ from tidegate_operator.model import Failure, Observation, Steps
 from tidegate_operator.secrets import SecretReader, Sight
 from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.spec import OperatorSpec
+from tidegate_operator.trying import Tries
+from tidegate_operator.turns import Turns
+from tidegate_operator.untold import Untold
 
 
 class NotLeadingError(Exception):
@@ -47,6 +53,10 @@ class Edges:
     is_leading: Callable[[], bool]
     # Seconds since 1970: the clock of Observation.
     now: Callable[[], float]
+    dice: Callable[[], float]
+    untold: Untold = field(default_factory=Untold)
+    claims: Claims = field(default_factory=Claims)
+    turns: Turns = field(default_factory=Turns)
 
     def may_act(self) -> None:
         """Raises NotLeadingError."""
@@ -71,6 +81,31 @@ class Seen:
     def uid(self) -> str:
         return str(self.document["metadata"]["uid"])
 
+    @property
+    def version(self) -> str:
+        return str(self.document["metadata"]["resourceVersion"])
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """A status that was written."""
+
+    # The resourceVersion that the watch had told of, and the one that it made.
+    over: str
+    version: str
+    # The status as it stands since, and as it was sent.
+    stands: object
+    status: Mapping[str, Any]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaid:
+    """An Event that is to be told, and since when."""
+
+    event: Notice
+    at: float
+
 
 @dataclass(slots=True)
 class Notes:
@@ -89,15 +124,19 @@ class Notes:
     # How the group is opened, and what that was made of.
     setup: Setup | None = field(default=None, repr=False)
     opened_with: object = None
-    # The Deployment and the number of its revision that was looked up, and what that revision is.
-    revision_of: tuple[str, str] = ("", "")
-    revision: str = ""
+    # The text of where its ledger is; '' while that is not known.
+    ledger: str = ""
+    # Those of its Deployment, as they were listed last.
+    replica_sets: ReplicaSets | None = None
     # What was rendered last, and what decided it: the same manifests cost nothing to apply.
     rendered: tuple[object, tuple[Document, ...]] | None = None
-    # The status as it was told last, as it was written last, and when.
+    # The status as it was told last, and as it was written last.
     told: Mapping[str, Any] | None = None
-    written: Mapping[str, Any] | None = None
-    written_at: float = float("-inf")
+    wrote: Wrote | None = None
+    # Events that could not be written yet.
+    unsaid: tuple[Unsaid, ...] = ()
+    # What was refused, and when it may be tried again.
+    tries: Tries = field(default_factory=Tries)
     # What goes wrong with what is ours, by reason: since when it does.
     troubles: dict[str, float] = field(default_factory=dict)
     # Of them, those that the cluster gave at the last try.

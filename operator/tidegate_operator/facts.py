@@ -7,6 +7,7 @@ times are those that the API server and the kubelet wrote.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -53,6 +54,12 @@ def seconds_of(text: Any) -> float | None:
     return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
 
 
+def controller_of(document: Document) -> str:
+    """The uid of what controls an object; '' where nothing does."""
+    owners = document["metadata"].get("ownerReferences") or ()
+    return next((str(owner.get("uid", "")) for owner in owners if owner.get("controller")), "")
+
+
 def pod_facts(pod: Document) -> PodFacts:
     metadata, status = pod["metadata"], pod.get("status") or {}
     conditions = {each.get("type"): each for each in status.get("conditions") or ()}
@@ -71,6 +78,7 @@ def pod_facts(pod: Document) -> PodFacts:
         ),
         container=_container(status),
         deletion_cost=_whole((metadata.get("annotations") or {}).get(DELETION_COST)),
+        made_by=controller_of(pod),
     )
 
 
@@ -146,15 +154,32 @@ def revision_number(document: Document) -> str:
     return str((document["metadata"].get("annotations") or {}).get(REVISION_NUMBER, ""))
 
 
+@dataclass(frozen=True, slots=True)
+class ReplicaSets:
+    """Those with the group's label, as they were listed."""
+
+    # The Deployment, and the number of its revision.
+    of: tuple[str, str]
+    # What new pods get; '' where that is not known yet.
+    revision: str
+    ours: frozenset[str]
+    # Somebody else's, and those of pods whose ReplicaSet is not there.
+    others: frozenset[str]
+
+
 def newest_revision(deployment: Document, replica_sets: Sequence[Document]) -> str:
-    """The pod-template-hash that new pods of a Deployment get; '' where that is not known yet."""
-    number, uid = revision_number(deployment), deployment["metadata"].get("uid")
+    """The pod-template-hash that new pods of a Deployment get; '' where that is not known yet.
+
+    A ReplicaSet is at a new revision a moment before its Deployment says so.
+    """
+    number, uid = _whole(revision_number(deployment)), deployment["metadata"].get("uid")
+    newest, revision = number or 1, ""
     for replica_set in replica_sets:
-        metadata = replica_set["metadata"]
-        owners = {owner.get("uid") for owner in metadata.get("ownerReferences") or ()}
-        if uid in owners and number and revision_number(replica_set) == number:
-            return str((metadata.get("labels") or {}).get(REVISION_LABEL, ""))
-    return ""
+        its = _whole(revision_number(replica_set))
+        if number and its and its >= newest and controller_of(replica_set) == uid:
+            newest = its
+            revision = str((replica_set["metadata"].get("labels") or {}).get(REVISION_LABEL, ""))
+    return revision
 
 
 def _whole(value: Any) -> int | None:

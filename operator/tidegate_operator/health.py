@@ -4,14 +4,15 @@ Rules:
 - Not alive is what a new start would mend: a watch that stays silent, a round or the leader's own
   loop that stands still. An API server or a storage account that does not answer is not: a new
   start would not change it, and the groups go on by themselves.
-- Ready: everything that there is has been told of. Whoever does not lead is ready to.
+- Ready: everything that there is has been told of. Whoever does not lead is ready to. A status that
+  cannot be written makes nobody unready: it is said here, because the status cannot say it.
 - Each answer says why, in words. A loop that hangs does not answer at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prometheus_client import REGISTRY
 from prometheus_client.core import (
@@ -30,6 +31,7 @@ from tidegate_operator.condition import conditions_in
 from tidegate_operator.leader import Leader
 from tidegate_operator.readiness import READY
 from tidegate_operator.settings import OperatorSettings
+from tidegate_operator.untold import Untold
 from tidegate_operator.watching import Watches
 from tidegate_operator.workers import Workers
 
@@ -47,6 +49,7 @@ class Vitals:
     leader: Leader
     workers: Workers
     now: Callable[[], float]
+    untold: Untold = field(default_factory=Untold)
 
 
 class OperatorHealth:
@@ -81,7 +84,9 @@ class OperatorHealth:
         if not vitals.watches.complete.is_set():
             return Verdict(False, vitals.watches.trouble or self.waits_for)
         leads = "leads" if vitals.leader.is_leading else f"{vitals.leader.holder or 'nobody'} leads"
-        return Verdict(True, f"{len(vitals.cache.groups())} groups; {leads}")
+        told = f"{len(vitals.cache.groups())} groups; {leads}"
+        untold = vitals.untold.words()
+        return Verdict(True, f"{told}; {untold}" if untold else told)
 
 
 class _Shown(Collector):
@@ -109,6 +114,7 @@ class _Shown(Collector):
         yield CounterMetricFamily(
             "tidegate_operator_failures", "Rounds that failed.", value=counts.failed
         )
+        yield from _untold(vitals.untold)
         ages = GaugeMetricFamily(
             "tidegate_operator_watch_age_seconds",
             "How long ago a watch was last seen to tell everything.",
@@ -135,6 +141,23 @@ class _Shown(Collector):
                 is_ready = said is not None and said.is_true
                 found.add_metric([key.namespace, key.name], float(is_ready))
         return found
+
+
+def _untold(untold: Untold) -> Iterable[Metric]:
+    """What people are not told."""
+    yield GaugeMetricFamily(
+        "tidegate_operator_groups_untold",
+        "Groups whose status cannot be written; they are decided on all the same.",
+        value=len(untold.groups),
+    )
+    for name, meaning, count in (
+        ("status_failures", "Statuses of groups that could not be written.",
+         untold.statuses_failed),
+        ("event_failures", "Events that could not be written when it was tried.",
+         untold.events_failed),
+        ("events_lost", "Events that were given up after a while.", untold.events_lost),
+    ):  # fmt: skip
+        yield CounterMetricFamily(f"tidegate_operator_{name}", meaning, value=count)
 
 
 class OperatorMetrics:

@@ -133,13 +133,15 @@ class Kube:
         return await self._ask(what, "PATCH", path, self._manager, body, _MERGE)
 
     async def patch_status(
-        self, kind: Kind, namespace: str, name: str, status: Mapping[str, Any], *, uid: str
-    ) -> Document:
+        self, kind: Kind, namespace: str, name: str, status: Mapping[str, Any], *,
+        uid: str, resource_version: str | None = None,
+    ) -> Document:  # fmt: skip
         """Replaces the whole status. Raises Conflict where the object is another by now."""
-        steps = [
-            {"op": "test", "path": "/metadata/uid", "value": uid},
-            {"op": "add", "path": "/status", "value": status},
+        seen = {"uid": uid} | ({"resourceVersion": resource_version} if resource_version else {})
+        steps: list[Document] = [
+            {"op": "test", "path": f"/metadata/{key}", "value": said} for key, said in seen.items()
         ]
+        steps.append({"op": "add", "path": "/status", "value": status})
         what = f"write the status of {kind.name} {namespace}/{name}"
         path = kind.path(namespace, name, "status")
         try:

@@ -15,6 +15,7 @@ from typing import Any
 _NO_SUCH_FIELD = "failed to create typed patch object"
 _LONGEST = 1000
 _CAUSES = 5
+_LONGEST_ASKED_S = 300.0
 # How the API server says that a role lacks something.
 _LACKING = re.compile(
     r'User "(?P<who>[^"]*)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]*)"'
@@ -26,6 +27,8 @@ class KubeError(Exception):
     """The API did not do what it was asked for."""
 
     reason = "KubernetesFailed"
+    # For how long the server asks not to be asked that again.
+    retry_after_s: float | None = None
 
 
 class Conflict(KubeError):
@@ -94,9 +97,14 @@ class Unreachable(KubeError):
 
     reason = "KubernetesUnreachable"
 
-    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
-        super().__init__(message)
-        self.retry_after_s = retry_after_s
+
+def asked_pause_s(problem: Exception) -> float:
+    """For how long the server asks to be left alone with it; 0 where it does not.
+
+    One that asks for a day is asked sooner: nobody knows by then why nothing is done.
+    """
+    asked = problem.retry_after_s if isinstance(problem, KubeError) else None
+    return min(asked or 0.0, _LONGEST_ASKED_S)
 
 
 def silence(what: str, why: str) -> Unreachable:
@@ -109,6 +117,13 @@ def silence(what: str, why: str) -> Unreachable:
 
 def refusal(what: str, status: int, body: bytes, retry_after: str | None = None) -> KubeError:
     """The error of an answer that is none. `what` says what was tried and on what."""
+    problem = _refusal(what, status, body)
+    if retry_after and retry_after.isascii() and retry_after.isdecimal():
+        problem.retry_after_s = float(retry_after)
+    return problem
+
+
+def _refusal(what: str, status: int, body: bytes) -> KubeError:
     said = _status(body)
     words = _cut(str(said.get("message") or f"HTTP {status}"))
     reason = str(said.get("reason") or "")
@@ -129,10 +144,7 @@ def refusal(what: str, status: int, body: bytes, retry_after: str | None = None)
     if status == 500 and words.startswith(_NO_SUCH_FIELD):
         return _invalid(what, words.partition("): ")[2] or words, said)
     if status == 429 or status >= 500:
-        pause = float(retry_after) if retry_after and retry_after.isdecimal() else None
-        return Unreachable(
-            f"{what}: the Kubernetes API cannot answer now: {words}. Try again.", pause
-        )
+        return Unreachable(f"{what}: the Kubernetes API cannot answer now: {words}. Try again.")
     return KubeError(f"{what}: the Kubernetes API answered {status}: {words}")
 
 

@@ -1,11 +1,14 @@
 """Writes Kubernetes Events about groups, as `kubectl describe` and `kubectl get events` show them.
 
-Rules: what is said again within ten minutes is the same Event with a higher count. An Event that
-cannot be written is told in the log and holds nothing up: nothing is decided by Events.
+Rules:
+- What is said again within ten minutes is the same Event with a higher count.
+- An Event that cannot be written is counted, and told in the log where the words are new. It holds
+  nothing up: nothing is decided by Events. Written again with the same time it is the same Event.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +18,8 @@ from typing import Any, Protocol
 from tidegate_operator.drift import fingerprint
 from tidegate_operator.kinds import EVENT, Document, Kind
 from tidegate_operator.kube import FIELD_MANAGER
-from tidegate_operator.kube_errors import KubeError, NotThere
+from tidegate_operator.kube_errors import AlreadyThere, KubeError, NotThere
+from tidegate_operator.untold import Untold
 
 _log = logging.getLogger("tidegate.operator.events")
 
@@ -47,7 +51,16 @@ class _Said:
 class Herald:
     """See the module. `wall` is the clock on the wall; `identity` is this operator's."""
 
-    def __init__(self, kube: Writer, wall: Callable[[], float], identity: str) -> None:
+    def __init__(
+        self,
+        kube: Writer,
+        wall: Callable[[], float],
+        identity: str,
+        untold: Untold | None = None,
+    ) -> None:
+        self._untold = untold if untold is not None else Untold()
+        # Why the last one could not be written.
+        self._trouble = ""
         self._kube = kube
         self._wall = wall
         self._identity = identity
@@ -55,23 +68,41 @@ class Herald:
 
     async def tell(self, regarding: Document, *, kind: str, reason: str, note: str) -> bool:
         """Of the object; kind is Normal or Warning. Whether it is written."""
+        try:
+            await self.write(regarding, kind, reason, note, self._wall())
+        except KubeError as problem:
+            self.failed(regarding, problem)
+            return False
+        return True
+
+    async def write(
+        self, regarding: Document, kind: str, reason: str, note: str, at: float
+    ) -> None:
+        """The same, of something that happened then. Raises KubeError."""
         note = note if len(note) <= _LONGEST else f"{note[: _LONGEST - 1]}…"
         key = (regarding["metadata"]["uid"], kind, reason, note)
-        now = self._wall()
-        said = self._said.pop(key, None)
-        try:
-            if said is None or now - said.last_at > _SAME_S:
-                said = await self._begin(regarding, key, now)
-            else:
-                said = await self._repeat(regarding, key, said, now)
-        except KubeError as problem:
-            _log.warning("the Event %s of %s: %s", reason, regarding["metadata"]["name"], problem)
-            return False
+        said = self._said.get(key)
+        if said is None or at - said.last_at > _SAME_S:
+            said = await self._begin(regarding, key, at)
+        else:
+            said = await self._repeat(regarding, key, said, at)
         # The last to be said is the last to be forgotten.
+        self._said.pop(key, None)
         self._said[key] = said
         while len(self._said) > _REMEMBERED:
             del self._said[next(iter(self._said))]
-        return True
+        if self._trouble:
+            self._trouble = ""
+            _log.info("Events are written again")
+
+    def failed(self, regarding: Document, problem: KubeError) -> None:
+        """An Event of the object could not be written."""
+        self._untold.events_failed += 1
+        # Without what was tried: every Event has a name of its own.
+        words = str(problem).partition(": ")[2] or str(problem)
+        if words != self._trouble:
+            _log.warning("Events of %s: %s", regarding["metadata"]["name"], problem)
+        self._trouble = words
 
     async def _begin(
         self, regarding: Document, key: tuple[str, str, str, str], now: float
@@ -102,7 +133,9 @@ class Herald:
             "reportingComponent": FIELD_MANAGER,
             "reportingInstance": self._identity,
         }
-        await self._kube.create(event)
+        # One of this name is this one, of which the answer was lost.
+        with contextlib.suppress(AlreadyThere):
+            await self._kube.create(event)
         return _Said(name, now, 1)
 
     async def _repeat(

@@ -7,8 +7,7 @@ Rules:
 - A listing that failed is asked for again after a pause that doubles; a change of credentials is
   tried at once.
 - The time of a listing is that before it was sent.
-- A ledger is of one group. A second one that names it is told so, and nothing is done for it there:
-  two rosters on one ledger would be written over each other without an end.
+- A ledger is of one group: see claims.py.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from tidegate.commands.wiring import Setup
 from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.blob import BlobLedger
 from tidegate.ledger.layout import GroupNames
@@ -38,8 +37,6 @@ FRESH_S = 0.4
 # Of a group on which nothing goes on the whole ledger is listed this often.
 WHOLE_EVERY_S = 20.0
 _LONGEST_PAUSE_S = 15.0
-# Why nothing is done at a ledger that is there.
-SHARED = "LedgerShared"
 
 _TROUBLES = {
     Refusal.DENIED: LedgerTrouble.DENIED,
@@ -56,14 +53,29 @@ def failure_of(problem: LedgerError, since: float) -> Failure:
     return Failure(trouble, str(problem), since)
 
 
-def _shared(first: GroupKey, now: float) -> Failure:
-    return Failure(
-        SHARED,
-        f"the ledger of this group is that of ConsumerGroup {first} too: the same hub, consumer "
-        "group, account and container, so that they share one set of partitions. Delete one of the "
-        "two, or make it anew with a consumer group or a container of its own.",
-        now,
-    )
+class Opened(Protocol):
+    """A group, as far as its ledger goes."""
+
+    @property
+    def blobs(self) -> BlobSettings: ...
+
+    @property
+    def names(self) -> GroupNames: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerAt:
+    """Where a ledger is, and how one is let in."""
+
+    blobs: BlobSettings
+    names: GroupNames
+
+
+def place_of(at: Opened) -> str:
+    """Where a ledger is, without how one is let in: another text for another ledger."""
+    host = at.blobs.host.lower()
+    host = host.removesuffix(":80" if at.blobs.is_plain else ":443").removesuffix(".")
+    return f"{host}/{at.blobs.account.lower()}/{at.blobs.container}/{at.names.prefix}"
 
 
 @dataclass(slots=True)
@@ -84,11 +96,6 @@ class _Shelf:
     is_stale: bool = True
     asking: asyncio.Task[None] | None = field(default=None)
 
-    @property
-    def place(self) -> tuple[str, ...]:
-        blobs = self.blobs
-        return blobs.host, blobs.account, blobs.container, self.names.prefix
-
 
 class Ledgers:
     """See the module. `now` is the clock of Observation; `changed` wakes a group."""
@@ -104,13 +111,11 @@ class Ledgers:
         self._now = now
         self._dice = dice
         self._changed = changed
-        self.accounts = Accounts()
+        self.accounts = Accounts(settings.identity_hosts.storage)
         self._shelves: dict[GroupKey, _Shelf] = {}
-        # Of each place, the group whose it is.
-        self._whose: dict[tuple[str, ...], GroupKey] = {}
 
-    def open(self, key: GroupKey, setup: Setup) -> None:
-        """This group's ledger is there, with these credentials."""
+    def open(self, key: GroupKey, setup: Opened) -> None:
+        """This group's ledger is there, with these credentials. Raises IdentityRefusedError."""
         shelf = self._shelves.get(key)
         if shelf is not None and (shelf.blobs, shelf.names) == (setup.blobs, setup.names):
             return
@@ -125,16 +130,16 @@ class Ledgers:
             fresh.view = shelf.view
         self.forget(key)
         self._shelves[key] = fresh
-        self._whose.setdefault(fresh.place, key)
 
     def forget(self, key: GroupKey) -> None:
         shelf = self._shelves.pop(key, None)
-        if shelf is None:
-            return
-        if self._whose.get(shelf.place) == key:
-            del self._whose[shelf.place]
-        if shelf.asking is not None:
+        if shelf is not None and shelf.asking is not None:
             shelf.asking.cancel()
+
+    async def tidy(self) -> None:
+        """Lets go of what was opened for groups that have gone."""
+        used = {(shelf.blobs.host, shelf.blobs.ca_file) for shelf in self._shelves.values()}
+        await self.accounts.keep_only(used)
 
     async def look(
         self, key: GroupKey, *, is_settled: bool = False
@@ -147,9 +152,6 @@ class Ledgers:
         shelf = self._shelves.get(key)
         if shelf is None:
             return None, None
-        first = self._whose.setdefault(shelf.place, key)
-        if first != key:
-            return None, _shared(first, self._now())
         if shelf.asking is None and self._is_due(shelf):
             is_quick = is_settled and not shelf.is_stale and self._may_be_quick(shelf)
             asks = self._ask(key, shelf, is_quick=is_quick)

@@ -78,6 +78,8 @@ class PodFacts:
     unscheduled_message: str = ""
     container: ContainerFacts = ContainerFacts()
     deletion_cost: int | None = None
+    # The uid of what controls it: its ReplicaSet; '' where nothing does.
+    made_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ class WorkloadFacts:
     is_observed: bool = True
     # A failure that the controller reports, such as a quota: ReplicaFailure's message.
     failure: str = ""
+    # Whether its ReplicaSets could be looked at, which say what revision pods are of.
+    is_revision_known: bool = True
 
 
 class LedgerTrouble(StrEnum):
@@ -175,6 +179,15 @@ class Observation:
     def listing(self) -> Listing | None:
         return self.ledger.listing if self.ledger is not None else None
 
+    @property
+    def knows_revision(self) -> bool:
+        """Whether it can be told which pods are new. Before the first pod there is none to tell."""
+        workload = self.workload
+        if workload is None:
+            return True
+        has_pods = any(pod.revision for pod in self.pods)
+        return workload.is_revision_known and (bool(workload.revision) or not has_pods)
+
 
 @dataclass(frozen=True, slots=True)
 class BreakLease:
@@ -207,6 +220,8 @@ class Steps:
     leaving: frozenset[MemberName] = frozenset()
     # When to look again at the latest, in seconds from now.
     again_s: float = 5.0
+    # Nothing is on its way: a look at the members alone says enough.
+    is_settled: bool = True
     # What is going on, in words for people; '' when nothing is.
     doing: str = ""
     # Why there are to be so many, and what was decided before; None where it is not decided.

@@ -12,11 +12,9 @@ from tidegate.settings import SettingsError
 from tidegate.sources.start import Start
 from tidegate_operator.behind import with_wholes
 from tidegate_operator.cache import Known
+from tidegate_operator.claims import SHARED
 from tidegate_operator.edges import Edges, Notes, Seen
-from tidegate_operator.engines.inputs import GROUP_LABEL
-from tidegate_operator.facts import newest_revision, revision_number, workload_facts
-from tidegate_operator.kinds import REPLICA_SET, Document
-from tidegate_operator.kube_errors import KubeError
+from tidegate_operator.kinds import Document
 from tidegate_operator.lag import lag_of_group
 from tidegate_operator.model import (
     Ends,
@@ -24,11 +22,11 @@ from tidegate_operator.model import (
     GroupKey,
     LedgerView,
     Observation,
-    Steps,
     Wish,
-    WorkloadFacts,
 )
-from tidegate_operator.secrets import Sight, lacking_file
+from tidegate_operator.opening import open_group
+from tidegate_operator.own_pods import own_pods, workload_of
+from tidegate_operator.secrets import Sight
 from tidegate_operator.spec import OperatorSpec, read_spec, secrets_of, wish_of
 
 
@@ -43,19 +41,23 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
     ends: Ends | None = None
     if spec is not None:
         config_map = spec.handler.config_map
-        sight = await edges.secrets.look(key.namespace, notes.secrets, config_map)
+        salt = str(document["metadata"]["uid"])
+        sight = await edges.secrets.look(key.namespace, notes.secrets, config_map, salt)
         failures += sight.failures
-        failures += _open(edges, key, notes, spec, sight)
+        failures += open_group(edges, key, notes, spec, sight)
         is_settled = _is_settled(edges.cache.known(key), notes)
         view, trouble = await edges.ledgers.look(key, is_settled=is_settled)
         view = await with_wholes(edges.ledgers, key, view, notes.lag, notes.wholes, edges.now())
         failures += (trouble,) if trouble is not None else ()
     if notes.setup is not None:
         is_alive = view is not None and is_anybody_alive(view.listing)
-        ends, trouble = edges.hubs.look(key, notes.setup, is_anybody_alive=is_alive)
+        ends, trouble = edges.hubs.look(
+            key, notes.setup, is_anybody_alive=is_alive, is_asleep=_is_asleep(notes)
+        )
         failures += (trouble,) if trouble is not None else ()
     deployment = edges.cache.known(key).deployment
-    workload = await _workload(edges, key, notes, deployment)
+    workload, unknown = await workload_of(edges, key, notes, deployment)
+    failures += unknown
     known = edges.cache.known(key)
     document = known.document or document
     observation = Observation(
@@ -63,7 +65,7 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
         generation=int(document["metadata"].get("generation") or 0),
         wish=wish_of(spec) if spec is not None else Wish(),
         workload=workload,
-        pods=tuple(known.pods.values()),
+        pods=own_pods(notes, known.pods.values()),
         ledger=view,
         now=edges.now(),
         ends=ends,
@@ -79,7 +81,7 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
         deployment=deployment,
         spec=spec,
         sight=sight,
-        can_be_rendered=not notes.troubles.keys() & {"SpecInvalid", "SettingsInvalid"},
+        can_be_rendered=not notes.troubles.keys() & {"SpecInvalid", "SettingsInvalid", SHARED},
     )
 
 
@@ -89,11 +91,19 @@ def _is_settled(known: Known, notes: Notes) -> bool:
     return (
         seen is not None
         and notes.steps is not None
-        and notes.steps.again_s >= Steps().again_s
+        and notes.steps.is_settled
         and seen.document is known.document
         and seen.deployment is known.deployment
-        and seen.observation.pods == tuple(known.pods.values())
+        and seen.observation.pods == own_pods(notes, known.pods.values())
     )
+
+
+def _is_asleep(notes: Notes) -> bool:
+    """Whether there are to be no pods before an event comes, which only the source can tell."""
+    steps = notes.steps
+    if steps is None or steps.scaling is None:
+        return False
+    return steps.scaling.is_followed and steps.wanted == 0
 
 
 def _spec(
@@ -116,41 +126,3 @@ def _spec(
         return notes.spec, ()
     since = notes.troubles.setdefault("SpecInvalid", now)
     return notes.spec, (Failure("SpecInvalid", str(notes.spec_problem), since),)
-
-
-def _open(
-    edges: Edges, key: GroupKey, notes: Notes, spec: OperatorSpec, sight: Sight
-) -> tuple[Failure, ...]:
-    """Opens the group's ledger, where everything that it takes is there."""
-    made_of = (notes.read, sight.versions)
-    if sight.failures or (notes.opened_with == made_of and "SettingsInvalid" not in notes.troubles):
-        return ()
-    lacking = lacking_file(spec.ledger.ca_file, "spec.ledger.caFile")
-    try:
-        if lacking:
-            raise SettingsError(lacking)
-        notes.setup = sight.setup_of(key.name, spec)
-    except SettingsError as problem:
-        since = notes.troubles.setdefault("SettingsInvalid", edges.now())
-        return (Failure("SettingsInvalid", str(problem), since),)
-    notes.troubles.pop("SettingsInvalid", None)
-    edges.ledgers.open(key, notes.setup)
-    notes.opened_with = made_of
-    return ()
-
-
-async def _workload(
-    edges: Edges, key: GroupKey, notes: Notes, deployment: Document | None
-) -> WorkloadFacts | None:
-    if deployment is None:
-        return None
-    wanted = (deployment["metadata"]["uid"], revision_number(deployment))
-    if not notes.revision or notes.revision_of != wanted:
-        try:
-            labels = f"{GROUP_LABEL}={key.name}"
-            sets = await edges.kube.list(REPLICA_SET, key.namespace, labels=labels)
-        except KubeError:
-            # Which pods are old is not known; then none is told to leave.
-            return workload_facts(deployment, "")
-        notes.revision, notes.revision_of = newest_revision(deployment, sets), wanted
-    return workload_facts(deployment, notes.revision)

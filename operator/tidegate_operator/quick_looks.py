@@ -4,8 +4,11 @@ A listing of a whole ledger is long, and most of it is checkpoints. On a group o
 on, what its members say of themselves is enough: who lives, what each reads, how far it is.
 
 Rules: what they say has to agree with what was listed before, member by member and partition by
-partition. Where it does not, or where a member does not say it of all that it owns, the whole
-ledger is looked at at once. So a partition that moves is seen as soon as by a whole look.
+partition. Where it does not, where a member does not say it of all that it owns, or where one wants
+a partition or leaves, the whole ledger is looked at at once. So a partition that moves is seen by
+the next look, and one that moved wholly between two looks with the members' next figures, 2 s
+later. What nobody tells of is as old as the last look at the whole: checkpoints, and a roster that
+somebody else wrote.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from tidegate.ledger.blob_reads import list_blobs
 from tidegate.ledger.layout import GroupNames, Kind, listing_of
 from tidegate.ledger.refusals import Spot, refusal_of
 from tidegate.ledger.relisting import Relisting
-from tidegate.model import Listing, MemberName, PartitionId
+from tidegate.model import Listing, Owner, PartitionId, Presence
 
 
 class QuickLooks:
@@ -57,15 +60,21 @@ class QuickLooks:
 
 def agrees(said: Listing, before: Listing) -> bool:
     """Whether the members say that they own what they owned, and no other member lives."""
-    owned: defaultdict[MemberName, set[PartitionId]] = defaultdict(set)
+    owned: defaultdict[Owner, set[PartitionId]] = defaultdict(set)
     for partition, row in before.ownerships.items():
-        if row.owner is not None and row.lease.is_held:
-            owned[row.owner.name].add(partition)
-        else:
+        if row.owner is None or not row.lease.is_held:
             return False
-    alive = {name for name, member in said.members.items() if member.is_alive}
-    if alive != {name for name, member in before.members.items() if member.is_alive}:
+        owned[row.owner].add(partition)
+    alive = _alive(said)
+    if not alive or alive.keys() != _alive(before).keys() or not owned.keys() <= alive.keys():
         return False
-    if not alive or not owned.keys() <= alive:
-        return False
-    return all(said.members[name].figures.keys() == owned[name] for name in alive)
+    return all(
+        not member.wants and not member.is_leaving and member.figures.keys() == owned[owner]
+        for owner, member in alive.items()
+    )
+
+
+def _alive(listing: Listing) -> dict[Owner, Presence]:
+    """Those who live. One that began anew under its name is another one."""
+    members = listing.members.items()
+    return {Owner(name, each.incarnation): each for name, each in members if each.is_alive}

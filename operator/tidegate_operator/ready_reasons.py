@@ -135,8 +135,16 @@ _OF_LEDGER_AND_HUB: dict[str, Reason] = {
     ),
     "LedgerShared": Reason(
         NO,
-        "Another ConsumerGroup has the same ledger: the same hub, consumer group and container.",
+        "Another ConsumerGroup came first to the same ledger: the same hub, consumer group and "
+        "container. This one gets no pods; what it has already is left as it is.",
         "Delete one of the two, or make it anew with a consumer group or a container of its own.",
+    ),
+    "IdentityHostNotAllowed": Reason(
+        NO,
+        "The group is reached without a key, and the operator's own identity may not go to the "
+        "host that it names. The group's pods run all the same.",
+        "Have the host added to `identityHosts`, a value of the operator's [chart](helm.md), or "
+        "give the group a key.",
     ),
     "LedgerInvalid": Reason(
         NO, "Storage does not understand the request.", "Correct `ledger.apiVersion` or the URL."
@@ -178,6 +186,12 @@ _OF_THE_CLUSTER: dict[str, Reason] = {
         NO,
         "The operator's role lacks something.",
         "Give it the verb and the resource that are named; the chart's role has all of them.",
+    ),
+    "RevisionUnknown": Reason(
+        NO,
+        "The group's ReplicaSets cannot be listed, so it is not known which pods are new: nobody "
+        "is told to leave, and nothing shrinks.",
+        "Let the operator's role list `replicasets.apps`; the chart's role does.",
     ),
     "KubernetesUnreachable": Reason(
         f"{NO}, while pods are missing", "The Kubernetes API did not answer. It is asked again."

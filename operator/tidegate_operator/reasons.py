@@ -62,6 +62,9 @@ REASONS: Mapping[str, Mapping[str, Reason]] = {
             "The message names the bound that stops it, and what to change.",
         ),
         "NoWorkload": Reason(UNKNOWN, "There is no Deployment yet.", "See `Ready`."),
+        "RevisionUnknown": Reason(
+            UNKNOWN, "It is not known which pods are of the newest revision.", "See `Ready`."
+        ),
     },
     sizes.BOUND: {
         "EnoughPartitions": Reason(NO, "There is something to own for every pod."),

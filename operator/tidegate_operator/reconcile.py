@@ -7,14 +7,17 @@ pure; what observes, applies and writes the status is in modules of its own.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from tidegate_operator.acting import act
 from tidegate_operator.decide import steps as decide
-from tidegate_operator.edges import Edges, Notes
+from tidegate_operator.edges import Edges, Notes, Seen
+from tidegate_operator.kinds import Document
 from tidegate_operator.letting_go import let_go
-from tidegate_operator.model import GroupKey, Steps
+from tidegate_operator.model import GroupKey, Observation, Steps
 from tidegate_operator.observe import observe
 from tidegate_operator.rendering import render
+from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.telling import tell
 from tidegate_operator.workers import Round
 
@@ -29,11 +32,30 @@ async def reconcile(edges: Edges, key: GroupKey, notes: Notes) -> Round:
     if letting_go is not None:
         await tell(edges, seen.observation, seen, Steps(), notes)
         return letting_go
-    steps = Steps()
-    if seen.spec is not None:
-        steps, notes.decided = decide(seen.observation, notes.decided)
+    steps = _decided(notes, seen.observation) if seen.spec is not None else Steps()
     manifests, impossible = render(edges.settings, seen, notes)
-    failures = await act(edges, seen, notes, steps, manifests)
+    if manifests is not None and not _is_next(edges, seen, manifests):
+        manifests, steps = None, replace(steps, doing=_waiting(steps.doing, edges.settings))
+    failures = await act(edges, seen, notes, steps, manifests, partial(_decided, notes))
     failures = (*seen.observation.failures, *impossible, *failures)
     await tell(edges, replace(seen.observation, failures=failures), seen, steps, notes)
     return Round(steps.again_s)
+
+
+def _is_next(edges: Edges, seen: Seen, manifests: tuple[Document, ...]) -> bool:
+    """Whether it is this group's turn, where an upgrade of the operator replaces its pods."""
+    key, most = seen.observation.key, edges.settings.rollouts_at_once
+    return edges.turns.is_next(edges.cache, key, manifests, edges.now(), most)
+
+
+def _waiting(doing: str, settings: OperatorSettings) -> str:
+    said = (
+        "the operator was upgraded and will replace the pods: this group waits for its turn, "
+        f"{settings.rollouts_at_once} groups at once (--rollouts-at-once)"
+    )
+    return f"{doing}; {said}" if doing else said
+
+
+def _decided(notes: Notes, observation: Observation) -> Steps:
+    steps, notes.decided = decide(observation, notes.decided, notes.lag)
+    return steps

@@ -1,19 +1,27 @@
 """The manifests of a group from what was seen of it, made anew only where something has changed.
 
 Rules: pure but for what is remembered in the notes. A ConsumerGroup that cannot be read, or a
-Secret that is missing, leaves what stands as it stands: nothing rolls on half of what it takes.
+Secret that is missing, leaves what stands as it stands: nothing rolls on half of what it takes. For
+a group whose ledger is another's nothing is made at all: see claims.py.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 from tidegate_operator.edges import Notes, Seen, failure_since
 from tidegate_operator.engines import EngineNotThereError, engine_of
-from tidegate_operator.engines.inputs import render_input
+from tidegate_operator.engines.inputs import hash_of, render_input
 from tidegate_operator.kinds import Document
 from tidegate_operator.merge import TemplateError
 from tidegate_operator.model import Failure
+from tidegate_operator.secrets import Sight
 from tidegate_operator.settings import OperatorSettings
 
+# What no pod is made from.
+_SIZE = frozenset(("replicas", "scaling", "paused", "pausedReplicas", "pausedPartitions", "pins"))
 _REASONS = (TemplateError.reason, EngineNotThereError.reason)
 
 
@@ -25,7 +33,7 @@ def render(
     if spec is None or sight is None or sight.failures or not seen.can_be_rendered:
         return None, ()
     key = seen.observation.key
-    made_of = (*notes.read, tuple(sorted(sight.versions.items())), sight.handler_hash)
+    made_of = (*notes.read, dict(sight.hashes), sight.handler_hash, notes.ledger)
     if notes.rendered is not None and notes.rendered[0] == made_of:
         return notes.rendered[1], ()
     try:
@@ -35,8 +43,10 @@ def render(
             spec,
             image=settings.image,
             pull_policy=settings.image_pull_policy,
-            secret_versions=sight.versions,
+            secret_hashes=sight.hashes,
             handler_hash=sight.handler_hash,
+            ledger=notes.ledger,
+            asked=_asked(seen.document["spec"], sight),
         )
         manifests = engine_of(spec.engine).manifests(wanted)
     except (TemplateError, EngineNotThereError) as problem:
@@ -46,3 +56,11 @@ def render(
         notes.troubles.pop(reason, None)
     notes.rendered = (made_of, manifests)
     return manifests, ()
+
+
+def _asked(spec: Mapping[str, Any], sight: Sight) -> str:
+    """A hash of all that the user has a hand in and that pods are made from."""
+    said = {name: value for name, value in spec.items() if name not in _SIZE}
+    return hash_of(
+        json.dumps([said, dict(sight.hashes), sight.handler_hash], sort_keys=True, default=str)
+    )

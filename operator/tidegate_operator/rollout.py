@@ -6,6 +6,10 @@ Rules:
 - First leave those who never came, then those of an old revision, then those who have been told
   already, then whom Kubernetes would take first in any case (not ready), and then those with the
   fewest and cheapest partitions. Nobody who is pinned leaves before somebody who is not.
+- Who was chosen stays chosen, also where the listing is from before the roster that told them.
+- Until the new pod has joined nothing is given away, and the choice is free: then whom Kubernetes
+  would take first leaves before those who were told. Otherwise a pod whose probe got no answer for
+  a moment would be ended beside the one that has handed over, and its partitions moved twice.
 - Pods that the Deployment did not make count as members and are never victims.
 - Pods are expected in the order in which they were made, so that in a rollout each partition moves
   once. Who has not been seen for `ABSENT_LIMIT_S` is expected no longer.
@@ -75,8 +79,9 @@ def roles_of(
     missed: Mapping[MemberName, float],
     alive: Collection[MemberName],
     dead: Collection[MemberName],
+    chosen: Collection[MemberName] = (),
 ) -> Roles:
-    """Everybody's part. `seen` is the roster as it counts now."""
+    """Everybody's part. `seen` is the roster as it counts now; `chosen`: the last victims."""
     given_up = frozenset(
         name for name, since in missed.items() if observation.now - since >= ABSENT_LIMIT_S
     )
@@ -84,9 +89,13 @@ def roles_of(
     ours = [pod for pod in live if pod.revision]
     revision = observation.workload.revision if observation.workload is not None else ""
     surplus = len(ours) - wanted
+    if not revision and observation.workload is not None:
+        # Which of them is new is not known: one that is there besides is of a rollout.
+        surplus = min(surplus, observation.workload.replicas - wanted)
     first: list[PodFacts] = []
     if surplus > 0:
-        rank = _Rank(observation, listing, seen, revision, given_up)
+        rank = _Rank(observation, listing, seen.leaving | set(chosen), revision, given_up)
+        rank.has_begun = not _is_nothing_given(ours, revision, given_up, alive, surplus)
         first = sorted(ours, key=rank.of)[:surplus]
     victims = tuple(pod.name for pod in first)
     ending = {pod.name for pod in observation.pods if not is_live(pod)} & set(alive)
@@ -106,6 +115,19 @@ def roles_of(
     )
 
 
+def _is_nothing_given(
+    ours: Collection[PodFacts],
+    revision: str,
+    given_up: Collection[MemberName],
+    alive: Collection[MemberName],
+    surplus: int,
+) -> bool:
+    """Whether in a rollout nobody has joined yet in the place of those who leave."""
+    new = [pod for pod in ours if _is_current(pod, revision)]
+    awaited = [pod for pod in new if pod.name not in alive and pod.name not in given_up]
+    return len(new) < len(ours) and len(awaited) >= surplus
+
+
 def _is_current(pod: PodFacts, revision: str) -> bool:
     """Whether it is of the revision that new pods get; of any, where that is not known."""
     return not revision or pod.revision == revision
@@ -118,23 +140,26 @@ class _Rank:
         self,
         observation: Observation,
         listing: Listing,
-        seen: Roster,
+        told: Collection[MemberName],
         revision: str,
         given_up: Collection[MemberName],
     ) -> None:
         self._listing = listing
         self._holdings = holdings(listing)
-        self._seen = seen
+        self._told = told
         self._revision = revision
         self._given_up = given_up
         self._pinned = frozenset(observation.wish.pins.values())
+        # Whether those who were told may have given something away already.
+        self.has_begun = True
 
     def of(self, pod: PodFacts) -> tuple[object, ...]:
         count, load = self._owned(pod.name)
         return (
             pod.name not in self._given_up,
             _is_current(pod, self._revision),
-            pod.name not in self._seen.leaving,
+            self.has_begun or pod.is_ready,
+            pod.name not in self._told,
             pod.is_ready,
             pod.name in self._pinned,
             count,

@@ -10,6 +10,7 @@ Rules:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 import signal
@@ -37,6 +38,7 @@ from tidegate_operator.reconcile import reconcile
 from tidegate_operator.secrets import KnownSecrets, SecretReader
 from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.telling import tell
+from tidegate_operator.untold import Untold
 from tidegate_operator.unwatched import Unwatched
 from tidegate_operator.watching import Watches
 from tidegate_operator.workers import Round, Workers
@@ -91,6 +93,7 @@ class Operator:
         self.workers = Workers(self._round, settings, now, dice, expected=(KubeError,))
         self.watches = Watches(control, self.cache, settings, now, self.hear)
         applier = Applier(kube, now, dice, recheck_s=settings.drift_every_s)
+        untold = Untold()
         self._unwatched = Unwatched(control, settings, applier, self.workers.wake)
         self._edges = Edges(
             settings=settings,
@@ -100,12 +103,14 @@ class Operator:
             ledgers=Ledgers(settings, wall, dice, self.workers.wake),
             hubs=Hubs(settings, wall, self.workers.wake),
             applier=applier,
-            herald=Herald(kube, wall, settings.identity),
+            herald=Herald(kube, wall, settings.identity, untold),
             is_leading=lambda: self.leader.is_leading,
             now=wall,
+            dice=dice,
+            untold=untold,
         )
         self._notes: dict[GroupKey, Notes] = {}
-        vitals = Vitals(settings, self.cache, self.watches, self.leader, self.workers, now)
+        vitals = Vitals(settings, self.cache, self.watches, self.leader, self.workers, now, untold)
         self.health = OperatorHealth(vitals)
         self._metrics = OperatorMetrics(vitals)
 
@@ -176,11 +181,16 @@ class Operator:
     async def _lead(self) -> None:
         """As long as this operator leads."""
         await self.watches.complete.wait()
-        self._notes.clear()
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._tidy(), name="tidying")
-            tasks.create_task(self._unwatched.run(), name="comparing what is not watched")
-            await self.workers.run(self.cache.groups)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._tidy(), name="tidying")
+                tasks.create_task(self._unwatched.run(), name="comparing what is not watched")
+                await self.workers.run(self.cache.groups)
+        finally:
+            # Also of groups that are deleted while another operator leads.
+            for key in list(self._notes):
+                self._forget(key)
+            self._edges.turns.forget()
 
     async def _round(self, key: GroupKey) -> Round:
         notes = self._notes_of(key)
@@ -219,16 +229,20 @@ class Operator:
         )
         seen = notes.seen
         failures = (*seen.observation.failures, failure)
-        await tell(self._edges, replace(seen.observation, failures=failures), seen, Steps(), notes)
+        observation = replace(seen.observation, failures=failures)
+        # Whoever no longer leads says nothing; the defect itself is what the round ends with.
+        with contextlib.suppress(NotLeadingError):
+            await tell(self._edges, observation, seen, Steps(), notes)
 
     def _forget(self, key: GroupKey) -> None:
         self._notes.pop(key, None)
+        self._edges.untold.forget(key)
         self._edges.ledgers.forget(key)
         self._edges.hubs.forget(key)
         self._edges.applier.forget(key)
 
     async def _tidy(self) -> None:
-        """Secrets that no group names any more are forgotten."""
+        """Secrets that no group names any more are forgotten, and accounts let go of."""
         while True:
             await asyncio.sleep(_TIDY_EVERY_S)
             named: set[tuple[Kind, str, str]] = set()
@@ -238,6 +252,7 @@ class Operator:
                     if notes.spec.handler.config_map is not None:
                         named.add((CONFIG_MAP, key.namespace, notes.spec.handler.config_map))
             self._edges.secrets.keep_only(frozenset(named))
+            await self._edges.ledgers.tidy()
 
 
 def on_signals(stop: asyncio.Event) -> None:

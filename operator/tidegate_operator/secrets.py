@@ -62,6 +62,10 @@ class KnownSecrets(Secrets):
             super().__init__(self._learnt)
 
 
+class LackingError(SettingsError):
+    """A Secret, or a key of one, has not been read. The sight says why."""
+
+
 class OperatorVault(Vault):
     """Gives a group's settings the values of Secrets that were read."""
 
@@ -77,6 +81,8 @@ class OperatorVault(Vault):
                 f"{what}: the operator needs it too, and cannot look into pods. Write "
                 "{secret: NAME, key: KEY}"
             )
+        if (secret.secret, secret.key) not in self._values:
+            raise LackingError(f"{what}: key '{secret.key}' of Secret '{secret.secret}' is missing")
         found = self._values[secret.secret, secret.key].strip()
         if not found:
             raise SettingsError(f"{what}: key '{secret.key}' of Secret '{secret.secret}' is empty")
@@ -89,8 +95,8 @@ class Sight:
     """What a group's Secrets and its ConfigMap hold."""
 
     values: Mapping[tuple[str, str], str] = field(repr=False)
-    # The resourceVersion of each Secret.
-    versions: Mapping[str, str]
+    # Of each Secret, a salted hash of the keys that the group uses; '' while it is missing.
+    hashes: Mapping[str, str]
     # A hash of what is in the handler's ConfigMap; '' where none is named.
     handler_hash: str
     failures: tuple[Failure, ...]
@@ -141,15 +147,23 @@ class SecretReader:
         self._entries: dict[tuple[Kind, str, str], _Entry] = {}
 
     async def look(
-        self, namespace: str, secrets: Mapping[str, frozenset[str]], config_map: str | None
+        self,
+        namespace: str,
+        secrets: Mapping[str, frozenset[str]],
+        config_map: str | None,
+        salt: str,
     ) -> Sight:
-        """All that a group names (`secrets_of` its spec), as fresh as it has to be."""
+        """All that a group names (`secrets_of` its spec), as fresh as it has to be.
+
+        The salt is the group's own, and does not change.
+        """
         values: dict[tuple[str, str], str] = {}
-        versions: dict[str, str] = {}
+        hashes: dict[str, str] = {}
         failures: list[Failure] = []
         for name, keys in sorted(secrets.items()):
             entry = await self._entry(SECRET, namespace, name)
-            versions[name] = entry.version
+            used = {key: value for key, value in (entry.data or {}).items() if key in keys}
+            hashes[name] = _hash_of(used, salt) if used else ""
             if entry.data is None:
                 failures.append(_missing(SECRET, namespace, name, entry))
                 continue
@@ -165,7 +179,7 @@ class SecretReader:
                 failures.append(_missing(CONFIG_MAP, namespace, config_map, entry))
             else:
                 handler_hash = _hash_of(entry.data)
-        return Sight(values, versions, handler_hash, tuple(failures))
+        return Sight(values, hashes, handler_hash, tuple(failures))
 
     def keep_only(self, named: frozenset[tuple[Kind, str, str]]) -> None:
         """Forgets what no group names any more."""
@@ -232,8 +246,10 @@ def _decoded(value: str) -> str:
         return ""
 
 
-def _hash_of(data: Mapping[str, str]) -> str:
-    digest = hashlib.sha256()
+def _hash_of(data: Mapping[str, str], salt: str = "") -> str:
+    """Another one where anything in it is another. With a salt of its own nobody can look up
+    which others hold the same."""
+    digest = hashlib.sha256(salt.encode())
     for key, value in sorted(data.items()):
         digest.update(f"{len(key)} {len(value)} {key}{value}".encode())
     return digest.hexdigest()[:16]

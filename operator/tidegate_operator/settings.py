@@ -7,9 +7,10 @@ Nothing here is about one group: that stands in its ConsumerGroup.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidegate.settings import SettingsError
+from tidegate_operator.identity import IdentityHosts
 
 # Nothing is decided on a listing that is older than a little more than this.
 _LONGEST_TICK_S = 10.0
@@ -29,6 +30,8 @@ class OperatorSettings:
     # The image of the groups that name none.
     image: str = ""
     image_pull_policy: str = "IfNotPresent"
+    # Where the operator's own identity may go.
+    identity_hosts: IdentityHosts = field(default_factory=IdentityHosts)
 
     # The leader's Lease: how long it holds, and how often it is renewed.
     lease_s: float = 15.0
@@ -36,6 +39,8 @@ class OperatorSettings:
 
     # Groups that are looked at side by side.
     rounds_at_once: int = 16
+    # Groups whose pods are replaced at once because the operator is another one.
+    rollouts_at_once: int = 10
     # A group on which nothing goes on is looked at this often. What is decided says how soon to
     # look while something does.
     settled_tick_s: float = 5.0
@@ -50,6 +55,8 @@ class OperatorSettings:
     missing_every_s: float = 5.0
     # How often the source is asked for its ends while no member lives to tell them.
     ends_every_s: float = 30.0
+    # The same for a group that is to get pods as soon as an event comes: within 5 s of it.
+    asleep_every_s: float = 3.0
     # How often what was applied and is not watched is compared with what the API lists, and how
     # often it is looked at one by one where it cannot be listed.
     unwatched_every_s: float = 30.0
@@ -83,4 +90,6 @@ class OperatorSettings:
             )
         if self.rounds_at_once < 1:
             raise SettingsError("rounds_at_once: write 1 or more")
+        if self.rollouts_at_once < 1:
+            raise SettingsError("--rollouts-at-once: write 1 or more")
         return self

@@ -18,6 +18,9 @@ def scaling(view: GroupView) -> Condition:
     workload, doing = view.observation.workload, sentence(view.steps.doing)
     if workload is None:
         return Condition.unknown(SCALING, "NoWorkload", doing or "There is no Deployment yet.")
+    if not view.observation.knows_revision:
+        text = "It is not known which pods are of the newest revision. Ready says why."
+        return Condition.unknown(SCALING, "RevisionUnknown", doing or text)
     there = sum(bool(pod.revision) for pod in view.pods)
     old = [p for p in view.pods if p.revision and p.revision != workload.revision]
     if workload.revision and old:

@@ -4,8 +4,9 @@ Rules:
 - What a person, a pause or an autoscaler has decided is done; what would have been decided is said.
 - What was asked for last counts as the size, also while pods still come or hand over: a step under
   way is not decided again.
-- An operator that begins goes on from what the status says, and then from what it sees.
-- Without a listing that is fresh a look is taken, in which nothing is known, and nothing is asked.
+- An operator that begins goes on from what the status says, and then from what it sees. It makes
+  nothing smaller but what was under way: what it is told may be older than the Deployment.
+- Without a listing that is fresh a look is taken, and nothing is decided.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from tidegate.lag import Lag
-from tidegate.model import Figures, MemberName, Presence
+from tidegate.model import Figures, MemberName, PartitionId, Presence
 from tidegate_operator import lag as lags
 from tidegate_operator.lag import GroupLag
 from tidegate_operator.model import Observation, Wish
@@ -34,8 +35,11 @@ from tidegate_operator.scaling import (
 from tidegate_operator.scaling.report import restored
 from tidegate_operator.scaling.standstill import watched
 
-# Rounds follow one another as quickly as something happens; looks need not.
-_LOOK_S = 1.0
+# Rounds follow one another as quickly as something happens; looks need not, least of all at a
+# listing that was looked at already.
+_LOOK_S, _SAME_LOOK_S = 0.4, 1.0
+# A partition that nobody has taken for so long, although members live, is one that nobody can read.
+_HALTED_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,8 @@ class Sizing:
     # How many were asked for last; None where that is not ours to say.
     asked: int | None = None
     looked_at: float | None = None
+    # When the listing was asked for that was looked at.
+    looked_on: float | None = None
     report: Report | None = None
 
 
@@ -74,17 +80,21 @@ def sized(
     if policy is None or lag is None:
         return sizing, stands(observation)
     if sizing.looked_at is None:
+        if not is_fresh:
+            return sizing, stands(observation)
         history, asked = restored(observation.said)
-        sizing = replace(sizing, history=history, asked=asked)
+        sizing = replace(sizing, history=history, asked=_goes_on(observation, asked))
     instead = _instead(observation.wish, policy)
     is_ours = policy.mode is Mode.AUTO and not instead
     if not is_ours or observation.workload is None:
         sizing = replace(sizing, asked=None)
     size = sizing.asked if sizing.asked is not None else _size(observation)
-    if sizing.looked_at is None or now - sizing.looked_at >= _LOOK_S:
+    asked_at = observation.ledger.asked_at if observation.ledger is not None else None
+    every_s = _SAME_LOOK_S if asked_at == sizing.looked_on else _LOOK_S
+    if sizing.looked_at is None or now - sizing.looked_at >= every_s:
         sample = sample_of(observation, lag, alive, size)
         history = looked(sizing.history, sample, policy)
-        sizing = replace(sizing, history=history, looked_at=now)
+        sizing = replace(sizing, history=history, looked_at=now, looked_on=asked_at)
         if is_fresh:
             decision = decide(history, policy, now)
             history = decided(history, decision, now, is_followed=is_ours)
@@ -97,6 +107,16 @@ def sized(
             )
     wanted = sizing.asked if is_ours and sizing.asked is not None else stands(observation)
     return sizing, wanted
+
+
+def _goes_on(observation: Observation, asked: int | None) -> int | None:
+    """What the operator before this one asked for last, as far as it may be gone on with."""
+    workload = observation.workload
+    if asked is None or workload is None or asked >= workload.replicas:
+        return asked
+    told = _leaving(observation)
+    going = [pod for pod in observation.pods if pod.revision and pod.name in told]
+    return asked if len(going) >= workload.replicas - asked else None
 
 
 def with_watch(wish: Wish, watch: Watch) -> Wish:
@@ -114,7 +134,7 @@ def sample_of(
     """The group in one look."""
     listing = lags.listing_of(observation)
     told = lags.told_figures(observation)
-    paused = lags.paused_partitions(observation)
+    paused = _paused(observation)
     partitions: dict[str, PartitionSample] = {}
     for partition, known in lag.partitions.items():
         owner = lags.owner_of(listing, partition) if listing is not None else None
@@ -126,7 +146,8 @@ def sample_of(
             end=end.sequence if end is not None else None,
             end_at=end.known_at if end is not None else None,
             handled=known.handled,
-            is_stuck=presence is not None and _is_stuck(presence, partition),
+            is_stuck=_is_halted(observation, lag, partition, alive)
+            or (presence is not None and _is_stuck(presence, partition)),
             is_paused=partition in paused,
             is_begun=listing is None or partition in listing.checkpoints,
         )
@@ -139,6 +160,16 @@ def sample_of(
         members=len(members),
         is_settled=_is_settled(observation, lag, members, replicas),
     )
+
+
+def _paused(observation: Observation) -> frozenset[PartitionId]:
+    """Those that nobody is to read. A pause of all ends with the wish, before the roster says so:
+    what waits then is to be seen at once."""
+    wish, listing = observation.wish, observation.listing
+    if wish.is_paused:
+        return lags.paused_partitions(observation)
+    roster = listing.roster if listing is not None else None
+    return wish.paused_partitions | (roster.paused if roster is not None else frozenset())
 
 
 def _told(figures: Figures | None, lag: Lag) -> PartitionSample:
@@ -155,6 +186,13 @@ def _told(figures: Figures | None, lag: Lag) -> PartitionSample:
 
 def _is_stuck(presence: Presence, partition: str) -> bool:
     return partition in presence.stuck or partition in presence.declines
+
+
+def _is_halted(
+    observation: Observation, lag: GroupLag, partition: str, alive: Collection[MemberName]
+) -> bool:
+    since = lag.unowned_since.get(partition)
+    return bool(alive) and since is not None and observation.now - since > _HALTED_S
 
 
 def _leaving(observation: Observation) -> frozenset[MemberName]:
@@ -174,9 +212,10 @@ def _is_settled(
     ours = [pod for pod in observation.pods if pod.revision]
     return (
         workload is not None
+        and observation.knows_revision
         and workload.replicas == replicas == len(ours)
         and len(members) >= replicas
-        and not lag.unowned_since
+        and all(_is_halted(observation, lag, p, members) for p in lag.unowned_since)
         and all(is_live(pod) and pod.is_ready for pod in ours)
         and all(pod.revision == workload.revision for pod in ours if workload.revision)
     )

@@ -100,9 +100,9 @@ class OperatorSpec(GroupSpec):
     scaling: ScalingSpec = field(
         default_factory=ScalingSpec,
         metadata={
-            "help": "How many consumers there may be, and who decides it. "
-            "This version does not size groups by their lag yet: without `replicas` "
-            "a group keeps the size that it has, within `min` and `max`."
+            "help": "How many consumers there may be, and who decides it. Left out, and without "
+            "`replicas`, the operator keeps 1 to 16 of them, so that no event waits longer than a "
+            "minute."
         },
     )
     paused: bool = field(

@@ -87,11 +87,7 @@ class FallbackSpec:
 
 @dataclass(frozen=True, slots=True)
 class ScalingSpec:
-    """How many consumers there may be, and who decides it.
-
-    This version does not size groups by their lag yet: without `replicas` a group keeps the size
-    that it has, within `min` and `max`.
-    """
+    """How many consumers there may be, and who decides it. `replicas` comes before all of this."""
 
     min: int = field(
         default=1,

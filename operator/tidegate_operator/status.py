@@ -26,6 +26,7 @@ from tidegate_operator.kinds import Document
 from tidegate_operator.lag import GroupLag
 from tidegate_operator.model import Observation, Steps
 from tidegate_operator.readiness import ON_THE_WAY, READY, UNOWNED
+from tidegate_operator.scaling import Reason
 from tidegate_operator.scaling.report import document_of
 from tidegate_operator.view import GroupView, view_of
 from tidegate_operator.wording import time_text
@@ -40,6 +41,7 @@ _MOMENT_S = 5
 _NOTABLE_EVERY_S = 5.0
 _ANY_EVERY_S = 30.0
 _AGES = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_WAVERING = frozenset((Reason.ENOUGH, Reason.WAITING, Reason.LEARNING))
 # What an operator that has just begun does not know yet, and lets stand.
 _LEDGERS = (
     "lag", "lagKind", "lagPartitions", "behind", "partitions", "owned", "partitionStates",
@@ -206,7 +208,9 @@ def _lasting(status: Mapping[str, Any]) -> Document:
     }
     size = status.get("scaling") or {}
     lasting["scaling"] = (
-        *(size.get(key) for key in ("mode", "objective", "wanted", "reason", "instead", "bound")),
+        *(size.get(key) for key in ("mode", "objective", "wanted", "instead", "bound")),
+        # Whether it is enough or would do with fewer wavers with every look.
+        None if size.get("reason") in _WAVERING else size.get("reason"),
         [(each.get("time"), each.get("to")) for each in size.get("decisions") or ()],
     )
     lasting["partitionStates"] = [

@@ -1,47 +1,151 @@
 """Tells people how a group is: the status of its ConsumerGroup, and Events.
 
-Rules: the status is written only when it says something else, and whole. What cannot be written is
-tried again with the next round, and holds nothing else up. An Event is told once.
+Rules:
+- The status is written only when it says something else, and whole.
+- What cannot be written is counted and logged, and tried again after a pause of its own. It fails
+  no round and delays none by more than a moment: the group is decided on at its tick all the same.
+- A write is fenced: it carries the resourceVersion that was seen before it was asked whether this
+  operator leads. So what an earlier leader sends late is refused once a newer one has written. One
+  that comes before that is put right by the newer leader's next look: a status that stands and is
+  not the one that it wrote is written over, whatever it says.
+- An Event is told once. One that cannot be written waits for ten minutes, and then is given up.
 """
 
 from __future__ import annotations
 
+import asyncio
+import math
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
 from tidegate.sources.start import Start
-from tidegate_operator.edges import Edges, Notes, Seen
+from tidegate_operator.edges import Edges, Notes, Seen, Unsaid, Wrote
 from tidegate_operator.events import events_of
-from tidegate_operator.kinds import CONSUMER_GROUP
-from tidegate_operator.kube_errors import Conflict, NotThere
+from tidegate_operator.kinds import CONSUMER_GROUP, Document
+from tidegate_operator.kube_errors import Conflict, KubeError, NotThere, Unreachable
 from tidegate_operator.lag import lag_of_group
 from tidegate_operator.model import Observation, Steps
 from tidegate_operator.status import changed, status_of
+
+# A round waits for so long for its status to be written, and for its Events.
+PATIENCE_S = 2.0
+UNSAID_S, UNSAID_AT_MOST = 600.0, 32
 
 
 async def tell(
     edges: Edges, observation: Observation, seen: Seen, steps: Steps, notes: Notes
 ) -> None:
-    """`observation` has all failures, also those of acting. Raises KubeError."""
+    """`observation` has all failures, also those of acting. Raises NotLeadingError."""
     lag = notes.lag if notes.lag is not None else lag_of_group(observation, Start(), None)
     # After a start, what stands there is what was told last.
     before = notes.told if notes.told is not None else seen.document.get("status") or None
-    written = notes.written if notes.written is not None else before
     status = status_of(observation, steps, lag, before)
-    age_s = observation.now - notes.written_at
-    is_written = not changed(written, status, age_s=age_s)
-    if not is_written:
-        edges.may_act()
-        key = observation.key
-        try:
-            await edges.kube.patch_status(
-                CONSUMER_GROUP, key.namespace, key.name, status, uid=seen.uid
-            )
-        except (Conflict, NotThere):
-            # It is another one by now, or gone: the watch will say so.
+    if _is_due(seen, notes, status, observation.now):
+        is_there = await _write(edges, seen, notes, status)
+        if not is_there:
             return
-        notes.written, notes.written_at = status, observation.now
     events = events_of(before, status, notes.steps, steps)
     notes.told, notes.steps = status, steps
-    for event in events:
-        edges.may_act()
-        await edges.herald.tell(
-            seen.document, kind=event.kind, reason=event.reason, note=event.note
+    notes.unsaid += tuple(Unsaid(event, observation.now) for event in events)
+    if notes.unsaid:
+        await _say(edges, seen, notes)
+
+
+def _is_due(seen: Seen, notes: Notes, status: Mapping[str, Any], now: float) -> bool:
+    """Whether the status is to be written."""
+    wrote, stands = notes.wrote, seen.document.get("status")
+    if wrote is None:
+        return changed(stands or None, status, age_s=math.inf)
+    if seen.version != wrote.over and stands != wrote.stands:
+        # The watch has told of another status than ours: somebody has written over it.
+        return True
+    age_s = now - wrote.at
+    # A clock that was set back would keep it unwritten for as long.
+    return changed(wrote.status, status, age_s=age_s if age_s >= 0 else math.inf)
+
+
+async def _write(edges: Edges, seen: Seen, notes: Notes, status: Document) -> bool:
+    """Writes it if it is time; whether the group is still there, as far as that is known."""
+    key = seen.observation.key
+    # A spec that was changed is worth a try at once; the status itself changes all the time.
+    about = (seen.uid, seen.observation.generation)
+    if notes.tries.held("status", about, edges.now()) is not None:
+        return True
+    edges.may_act()
+    try:
+        found = await notes.tries.run(
+            "status", about, lambda: _patched(edges, seen, notes, status), edges.now, edges.dice
         )
+    except (Conflict, NotThere):
+        # It is another one by now, or gone: the watch will say so.
+        return False
+    except KubeError as problem:
+        edges.untold.failed(key, problem)
+        return True
+    edges.untold.written(key)
+    version = str(found["metadata"]["resourceVersion"])
+    notes.wrote = Wrote(seen.version, version, found.get("status"), status, seen.observation.now)
+    return True
+
+
+async def _patched(edges: Edges, seen: Seen, notes: Notes, status: Document) -> Document:
+    """The ConsumerGroup as it is with this status. Raises KubeError."""
+    key, wrote = seen.observation.key, notes.wrote
+    # Of our own last write the watch may not have told yet.
+    is_told = wrote is None or wrote.over != seen.version
+    version = seen.version if wrote is None or is_told else wrote.version
+    async with _patience(f"write the status of ConsumerGroup {key}"):
+        try:
+            return await _patch(edges, seen, status, version)
+        except Conflict:
+            newest = await edges.kube.find(CONSUMER_GROUP, key.namespace, key.name)
+            if newest is None or newest["metadata"]["uid"] != seen.uid:
+                raise
+        # Something else of it was changed, or a watch is late. What stands was seen first, and
+        # then it is asked whether this operator leads: a newer leader's write is not written over.
+        edges.may_act()
+        return await _patch(edges, seen, status, str(newest["metadata"]["resourceVersion"]))
+
+
+async def _patch(edges: Edges, seen: Seen, status: Document, version: str) -> Document:
+    key = seen.observation.key
+    return await edges.kube.patch_status(
+        CONSUMER_GROUP, key.namespace, key.name, status, uid=seen.uid, resource_version=version
+    )
+
+
+async def _say(edges: Edges, seen: Seen, notes: Notes) -> None:
+    """Events, the oldest first, until one cannot be written."""
+    now, waiting = edges.now(), notes.unsaid
+    young = [each for each in waiting if now - each.at <= UNSAID_S]
+    notes.unsaid = tuple(young[-UNSAID_AT_MOST:])
+    edges.untold.events_lost += len(waiting) - len(notes.unsaid)
+    if notes.tries.held("events", seen.uid, now) is not None:
+        return
+
+    async def say() -> None:
+        async with _patience(f"write Events of ConsumerGroup {seen.observation.key}"):
+            while notes.unsaid:
+                edges.may_act()
+                event, at = notes.unsaid[0].event, notes.unsaid[0].at
+                await edges.herald.write(seen.document, event.kind, event.reason, event.note, at)
+                notes.unsaid = notes.unsaid[1:]
+
+    try:
+        await notes.tries.run("events", seen.uid, say, edges.now, edges.dice)
+    except KubeError as problem:
+        edges.herald.failed(seen.document, problem)
+
+
+@asynccontextmanager
+async def _patience(what: str) -> AsyncIterator[None]:
+    """For a moment. Raises Unreachable at its end."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            yield
+    except TimeoutError:
+        raise Unreachable(
+            f"{what}: there was no answer within {PATIENCE_S:g} s. Look at the API server if that "
+            "goes on."
+        ) from None

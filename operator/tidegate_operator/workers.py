@@ -4,7 +4,8 @@ Rules:
 - Rounds of one group follow one another; groups are side by side, at most so many at once.
 - Two rounds of a group are never closer than `closest_s`: what happens meanwhile is one wake-up.
 - A round that fails harms no other group. It is tried again after a pause that doubles, with a
-  dice in it; the failure is kept until a round goes well. There is no hot loop.
+  dice in it, and never sooner than the server asked for; the failure is kept until a round goes
+  well. There is no hot loop.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from tidegate.ops.metrics import Times
+from tidegate_operator.kube_errors import asked_pause_s
 from tidegate_operator.model import GroupKey
 from tidegate_operator.settings import OperatorSettings
 
@@ -133,7 +135,8 @@ class Workers:
         self.counts.failed += 1
         is_defect = not isinstance(problem, self._expected)
         settings = self._settings
-        again_s = pause_s(failures, settings.first_pause_s, settings.longest_pause_s, self._dice)
+        pause = pause_s(failures, settings.first_pause_s, settings.longest_pause_s, self._dice)
+        again_s = max(pause, asked_pause_s(problem))
         words = f"{type(problem).__name__}: {problem}"
         before = self.failures.get(key)
         self.failures[key] = (words, before[1] if before is not None else self._now())

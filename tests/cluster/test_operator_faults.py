@@ -26,6 +26,7 @@ LEASE_S = 15.0
 # A lease that runs out by itself: its length, the look after it, and what taking over takes.
 DEAD_S = LEASE_S + 6.0
 CALM_S = 2.0
+HOST_NAME = "kubernetes.io/hostname"
 
 
 def show(capsys: pytest.CaptureFixture[str], what: str, seen: Seen) -> None:
@@ -127,20 +128,16 @@ def control_plane(release: Release) -> str:
     )
 
 
+@pytest.mark.timeout(600)  # Its pods are moved to the node before it, and away from it afterwards.
 def test_a_node_that_falls_silent_moves_nothing_and_its_dead_are_found_by_their_leases(
     cluster: Kubectl, release: Release, counted: Counted, capsys: pytest.CaptureFixture[str]
 ) -> None:
     counted.group.until_settled(PODS, 60)
     node = control_plane(release)
-    there = [
-        pod["metadata"]["name"] for pod in counted.group.pods() if pod["spec"]["nodeName"] == node
-    ]
-    if not there:
-        pytest.skip(f"no pod of the group is on {node}, the only node that may be hit")
-    member = there[0]
-    its = {partition for partition, name in counted.owners().items() if name == member}
-    breaks = len(counted.group.events("LeaseBroken"))
-    with node_hand(cluster, node) as hand:
+    with all_on(counted, node), node_hand(cluster, node) as hand:
+        member = counted.group.pod_names()[0]
+        its = {partition for partition, name in counted.owners().items() if name == member}
+        breaks = len(counted.group.events("LeaseBroken"))
         program = without_kubelet(seconds=60, kill_after=20, member=member)
         with counted.measured() as seen:
             done = hand.run(program)
@@ -154,7 +151,33 @@ def test_a_node_that_falls_silent_moves_nothing_and_its_dead_are_found_by_their_
         assert max(seen.idle_s) < DEAD_S
         assert len(counted.group.events("LeaseBroken")) == breaks
         assert "killed" in hand.until_ended(done, 90)
-    counted.group.until_settled(PODS, 90)
+        counted.group.until_settled(PODS, 90)
+
+
+@contextlib.contextmanager
+def all_on(counted: Counted, node: str) -> Iterator[None]:
+    """All pods of the group are on this node until the end of the block."""
+    try:
+        move_to(counted, node)
+        # What was handled before was handled by pods that have gone.
+        counted.until_read_on()
+        yield
+    finally:
+        move_to(counted, None)
+
+
+def move_to(counted: Counted, node: str | None) -> None:
+    """By a rollout; None for wherever there is room."""
+    selector = {HOST_NAME: node} if node is not None else None
+    counted.group.patch(template={"spec": {"nodeSelector": selector}})
+    counted.group.until(
+        f"its pods to be on {node or 'any node'}",
+        lambda: (
+            all(pod["spec"].get("nodeSelector") == selector for pod in counted.group.pods())
+            and counted.group.is_settled(PODS)
+        ),
+        150,
+    )
 
 
 def test_of_two_operators_one_acts_and_the_other_goes_on_where_it_was_killed(

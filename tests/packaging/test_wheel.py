@@ -24,8 +24,8 @@ from support.tree import ROOT
 from support.wait import wait_until
 
 STEP_SECONDS = 300
-READY_SECONDS = 20.0
-STOP_SECONDS = 10.0
+READY_SECONDS = 60.0
+STOP_SECONDS = 30.0
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(STEP_SECONDS)]
 

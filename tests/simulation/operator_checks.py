@@ -57,8 +57,8 @@ def _broken(world: OperatorWorld) -> Iterator[Violation]:
 def _converged(world: OperatorWorld) -> Iterator[Violation]:
     now, cluster = world.clock.now, world.cluster
     pods = [pod for pod in cluster.pods.values() if pod.is_active and pod.revision]
-    if len(pods) != world.wish.replicas or cluster.replicas != world.wish.replicas:
-        text = f"{len(pods)} pods, {cluster.replicas} replicas, {world.wish.replicas} wanted"
+    if len(pods) != world.wanted or cluster.replicas != world.wanted:
+        text = f"{len(pods)} pods, {cluster.replicas} replicas, {world.wanted} wanted"
         yield Violation(NAME, now, text)
     if {pod.revision for pod in pods} - {cluster.revision}:
         yield Violation(NAME, now, "there are pods of an old revision")

@@ -42,6 +42,9 @@ class Pod:
     back_off_s: float = 0.0
     begins_at: float = 0.0
     cost: int | None = None
+    # Its readiness probe gets no answer until then, although its process is well.
+    unheard_until: float = 0.0
+    joined_at: float | None = None
 
     @property
     def is_active(self) -> bool:

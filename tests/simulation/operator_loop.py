@@ -30,6 +30,8 @@ WHO = "operator"
 _TICK_S = 0.25
 _LIST_S, _LIST_SETTLED_S = 1.0, 5.0
 _API_S = 0.02
+# A listing that is on its way is waited for, for so long.
+_PATIENCE_S = 1.0
 
 
 class OperatorLoop:
@@ -44,14 +46,16 @@ class OperatorLoop:
         self._cluster: tuple[WorkloadFacts, tuple[PodFacts, ...]] | None = None
         self._turn = 0
         self._is_listing = False
-        self._list_at = self._decide_at = 0.0
+        self._list_at = self._decide_at = self._listed_at = 0.0
         self.found = Steps(doing="nothing is known yet")
+        self.has_decided = False
 
     def start(self) -> None:
         """Begins, or begins again, without a memory."""
         self._turn += 1
         self.is_up, self.is_watch_silent, self._is_listing = True, False, False
         self._memory, self._view, self._cluster = Memory(), None, None
+        self.has_decided = False
         self._tick(self._turn)
 
     def stop(self) -> None:
@@ -69,19 +73,20 @@ class OperatorLoop:
             self._cluster, self._decide_at = fresh, now
         if now >= self._list_at and not self._is_listing:
             self._list(now)
-        if now >= self._decide_at and self._view is not None:
+        is_coming = self._is_listing and now - self._listed_at < _PATIENCE_S
+        if now >= self._decide_at and self._view is not None and not is_coming:
             self._decide(now)
         self._world.clock.after(_TICK_S, self._tick, turn)
 
     def _list(self, asked_at: float) -> None:
-        turn, self._is_listing = self._turn, True
+        turn, self._is_listing, self._listed_at = self._turn, True, asked_at
 
         def done(reply: Reply, _: Refusal | None) -> None:
             if turn != self._turn:
                 return
             self._is_listing = False
             now = self._world.clock.now
-            self._list_at = now + (_LIST_S if self.found.again_s <= 1.0 else _LIST_SETTLED_S)
+            self._list_at = now + min(max(self.found.again_s, _LIST_S), _LIST_SETTLED_S)
             if isinstance(reply, Listing):
                 self._view = LedgerView(reply, asked_at)
                 self._decide(now)
@@ -108,8 +113,10 @@ class OperatorLoop:
     def _decide(self, now: float) -> None:
         if self._cluster is None:
             return
-        observed = self.observation()
-        self.found, self._memory = steps(observed, self._memory)
+        observed, lag = self._world.observed(self, self.observation())
+        self.found, self._memory = steps(observed, self._memory, lag)
+        self.has_decided = True
+        self._world.has_decided(self, observed, self.found)
         self._decide_at = now + self.found.again_s
         assert observed.workload is not None
         self._act(self.found, observed.workload.resource_version)

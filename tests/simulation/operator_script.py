@@ -99,7 +99,7 @@ def draw(seed: int) -> OperatorScript:
 NAMES = (
     "scale", "scale", "scale the Deployment", "roll", "roll", "pause", "kill", "kill", "evict",
     "vanish", "cut off", "delete", "by hand", "operator restarts", "operator down", "two operators",
-    "silent watch", "operator without storage", "storage away",
+    "silent watch", "operator without storage", "storage away", "unheard",
 )  # fmt: skip
 
 
@@ -169,4 +169,6 @@ def acts_of(world: OperatorWorld) -> dict[str, Callable[[int], object]]:
         "silent watch": silent_watch,
         "operator without storage": lambda n: storage_away(loops[0].who, n),
         "storage away": lambda n: storage_away("*", n),
+        # A loaded node: its probes get no answer for a while, and its process goes on.
+        "unheard": lambda n: somebody(n, lambda p: setattr(p, "unheard_until", clock.now + 8.0)),
     }

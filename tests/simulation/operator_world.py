@@ -21,10 +21,13 @@ from tidegate.balance.listed import alive_members
 from tidegate.model import Listing, MemberName
 from tidegate.ports import List
 from tidegate.settings import MemberSettings
-from tidegate_operator.model import Wish
+from tidegate_operator.lag import GroupLag
+from tidegate_operator.model import Observation, Steps, Wish
 
 _TICK_S = 0.25
 _GRACE_S = 45.0
+# From joining until its readiness probe says so: it reads the ledger, and then is asked.
+_PROBED_S = 1.5
 # From the last report of the kubelet until the object is gone.
 _REMOVED_AFTER_S = 1.0
 
@@ -124,6 +127,21 @@ class OperatorWorld(World):
             self.journal.scaled.append((self.clock.now, who, replicas))
             self.office.wrote_at = self.clock.now
 
+    # --- what operators look at and decide; see operator_sizing for worlds with a lag
+
+    def observed(
+        self, loop: OperatorLoop, made: Observation
+    ) -> tuple[Observation, GroupLag | None]:
+        return made, None
+
+    def has_decided(self, loop: OperatorLoop, observed: Observation, found: Steps) -> None:
+        """A loop has come to this."""
+
+    @property
+    def wanted(self) -> int | None:
+        """How many pods there are to be in the end."""
+        return self.wish.replicas
+
     def kill_process(self, pod: Pod) -> None:
         process = self._process(pod)
         if process is not None:
@@ -168,8 +186,12 @@ class OperatorWorld(World):
         ending = self._endings.get(pod.name)
         if pod.running_since is not None:
             presence = listing.members.get(pod.name)
-            is_present = presence is not None and presence.is_alive
-            self.cluster.became_ready(pod, is_ready=is_present)
+            if presence is None or not presence.is_alive:
+                pod.joined_at = None
+            elif pod.joined_at is None:
+                pod.joined_at = now
+            is_ready = pod.joined_at is not None and now >= pod.joined_at + _PROBED_S
+            self.cluster.became_ready(pod, is_ready=is_ready and now >= pod.unheard_until)
             if ending is not None and now >= ending.kill_at:
                 self.kill_process(pod)
         elif pod.is_deleting or pod.phase == "Failed":
@@ -214,6 +236,6 @@ class OperatorWorld(World):
 
     def _settled_at(self) -> float | None:
         loop = self.loops[0]
-        if loop.found.doing or loop.found.again_s < 5.0:
+        if loop.found.doing or not loop.found.is_settled:
             return None
         return super()._settled_at()

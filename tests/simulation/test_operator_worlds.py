@@ -113,6 +113,17 @@ def test_in_a_rollout_each_partition_moves_once_and_nothing_is_handled_twice(see
     assert {stopped.why for stopped in world.journal.stopped} == {"rolled"}
 
 
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_an_old_pod_whose_probe_gets_no_answer_at_the_rollouts_begin_costs_no_move(
+    seed: int,
+) -> None:
+    """Kubernetes ends it first: it must be the one that was told to hand over."""
+    for number in range(PODS):
+        _, got = befallen(seed, (0.0, "roll", 2), (0.5, "unheard", number))
+        assert got.moves == PARTITIONS
+        assert got.duplicates == 0
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_group_that_shrinks_hands_over_what_must_move_and_no_more(seed: int) -> None:
     world, got = befallen(seed, (0.0, "scale", 2))

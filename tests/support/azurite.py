@@ -1,14 +1,15 @@
 """Azurite, the Blob storage stand-in, started for tests and stopped after them.
 
-Rules: it is never fetched here (`make test` installs it), it keeps everything in memory, it binds
-a free port of loopback, and it is ready when that port answers HTTP, not after a pause.
+Rules: it is never fetched here (`make test` installs it), it keeps everything in memory, it chooses
+a free port of loopback itself (one that was looked for before may be taken by then), and it is
+ready when it says which, not after a pause.
 """
 
 from __future__ import annotations
 
 import contextlib
-import http.client
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -19,7 +20,8 @@ from support.wait import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 INSTALLED = REPOSITORY / ".tools" / "azurite" / "node_modules" / ".bin" / "azurite-blob"
-READY_SECONDS = 30.0
+READY_SECONDS = 60.0
+STOP_SECONDS = 30.0
 
 # The account that every Azurite has. Its key is public and guards nothing.
 ACCOUNT = "devstoreaccount1"
@@ -61,17 +63,6 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _answers_http(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
-    try:
-        connection.request("GET", f"/{ACCOUNT}?comp=list")
-        return connection.getresponse().status > 0
-    except OSError:  # not listening yet: the caller asks again until its deadline
-        return False
-    finally:
-        connection.close()
-
-
 def connection_string(port: int) -> str:
     """What a Blob client needs to talk to the Azurite on this port."""
     return (
@@ -81,30 +72,36 @@ def connection_string(port: int) -> str:
 
 
 @contextlib.contextmanager
-def running_azurite(directory: Path) -> Iterator[str]:
-    """Start Azurite, await it, yield its connection string, stop it. Logs go to the directory."""
-    port = free_port()
+def azurite_process(directory: Path, *options: str) -> Iterator[int]:
+    """Start Azurite, await it, yield its port, stop it. Logs go to the directory."""
     log = directory / "azurite.log"
     command = [
         node_program(),
         str(azurite_program().resolve()),
-        *("--blobHost", "127.0.0.1", "--blobPort", str(port)),
+        *("--blobHost", "127.0.0.1", "--blobPort", "0", *options),
         *("--inMemoryPersistence", "--skipApiVersionCheck", "--silent", "--disableTelemetry"),
     ]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=directory)
-    try:
-        wait_until(
-            lambda: process.poll() is not None or _answers_http(port),
-            READY_SECONDS,
-            f"Azurite to answer on port {port}",
-            detail=lambda: log.read_text(errors="replace")[-2000:],
-        )
+
+    def said() -> str:
+        return log.read_text(errors="replace")
+
+    def port() -> int:
         if process.poll() is not None:
-            raise AssertionError(
-                f"Azurite ended with status {process.returncode}: {log.read_text()[-2000:]}"
-            )
-        yield connection_string(port)
+            raise AssertionError(f"Azurite ended with status {process.returncode}: {said()}")
+        found = re.search(r"successfully listens on https?://127\.0\.0\.1:(\d+)\s", said())
+        return int(found[1]) if found else 0
+
+    try:
+        yield wait_until(port, READY_SECONDS, "Azurite to listen", detail=said)
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=STOP_SECONDS)
+
+
+@contextlib.contextmanager
+def running_azurite(directory: Path) -> Iterator[str]:
+    """An Azurite that takes the account's key; its connection string."""
+    with azurite_process(directory) as port:
+        yield connection_string(port)

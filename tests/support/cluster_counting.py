@@ -73,14 +73,19 @@ class Counted:
     """See the module. Made by `counted_group`."""
 
     def __init__(
-        self, group: Group, file: Path, blobs: ContainerClient, ledger: LedgerWatch
+        self,
+        group: Group,
+        file: Path,
+        blobs: ContainerClient,
+        ledger: LedgerWatch,
+        partitions: int = PARTITIONS,
     ) -> None:
         self.group = group
         self.log = HandledLog(file)
         self.ledger = ledger
         self._file = file
         self._blobs = blobs
-        self._read = dict.fromkeys(map(str, range(PARTITIONS)), 0)
+        self._read = dict.fromkeys(map(str, range(partitions)), 0)
 
     def read_on(self) -> None:
         """Takes in what handlers have written since."""
@@ -103,7 +108,7 @@ class Counted:
         """Waits until every partition is read: something of it is handled from now on."""
         now = time.time()
         until(
-            lambda: len(self.handled_since(now)) == PARTITIONS,
+            lambda: len(self.handled_since(now)) == len(self._read),
             seconds,
             "every partition to be read",
             lambda: f"{self.log.standing()}\n{self.group.told()}",

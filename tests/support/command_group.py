@@ -186,7 +186,9 @@ class CommandGroup:
 
     def seen(self) -> list[Sequence[str]]:
         path = self.folder / "seen.log"
-        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+        # The last line may be half written.
+        whole = path.read_text().rpartition("\n")[0] if path.exists() else ""
+        return [line.split() for line in whole.splitlines()]
 
     def counts(self) -> Counter[tuple[str, int]]:
         """How often each event was handled: lines `partition number`."""

@@ -18,7 +18,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from azure.storage.blob import BlobServiceClient, ContainerClient
@@ -132,11 +132,17 @@ class ExactGroups:
         self.wait_until_handled(end, seconds)
         return end
 
-    def restart_each(self, members: KilledMembers, seconds: float) -> None:
-        """A rolling restart: the next begins when the one before reads again."""
-        for number in range(len(members.names)):
-            members.restart(number)
-            wait_until(members.each_reads, seconds, "all to read again", self.standing)
+    def restart_each(self, groups: Sequence[KilledMembers], seconds: float) -> None:
+        """A rolling restart of each group: its next begins when the one before reads again."""
+        for number in range(max(len(members.names) for members in groups)):
+            for members in groups:
+                members.restart(number)
+            wait_until(
+                lambda: all(members.each_reads() for members in groups),
+                seconds,
+                "all to read again",
+                self.standing,
+            )
 
     def wrong_totals(self, events: int, seconds: float) -> int:
         """How many windows are not as they must be after so many events of each partition.

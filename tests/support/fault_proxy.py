@@ -88,7 +88,10 @@ class LoseReply(Fault):
 
 @dataclass
 class Swallow(Fault):
-    """Bytes of one direction go nowhere, and the connection stays open."""
+    """Bytes of one direction go nowhere, and the connection stays open.
+
+    What has lost bytes gets no more of them, even when the fault is over: TCP leaves nothing out.
+    """
 
     direction: Direction = "to_client"
 
@@ -179,6 +182,7 @@ class FaultProxy:
         finally:
             for end in ends:
                 self._writers.discard(end)
+                self._frozen.discard(end)
                 end.close()
 
     async def _tcp(
@@ -208,6 +212,7 @@ class FaultProxy:
             return
         for fault in self._faults:
             if isinstance(fault, Swallow) and fault.direction == direction and not fault.is_over:
+                self._frozen.add(writer)
                 return
         writer.write(data)
         await writer.drain()

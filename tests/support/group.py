@@ -88,6 +88,14 @@ class Group(MemberLogs):
             )
             output.close()
 
+    def start_together(self, *names: str) -> None:
+        """Starts members whose processes all begin at one moment, however long each took to be
+        ready for it."""
+        gate = self.directory / "gate"
+        self.start(*names, gate=str(gate))
+        wait_until(lambda: self.are_ready(names), 60, "all members to be ready", self.outputs)
+        gate.touch()
+
     def signal(self, name: str, number: signal.Signals) -> float:
         """Sends a signal; gives when."""
         at = time.time()

@@ -19,8 +19,8 @@ import psutil
 from support.tree import ROOT
 from support.wait import wait_until
 
-READY_SECONDS = 20.0
-STOP_SECONDS = 10.0
+READY_SECONDS = 60.0
+STOP_SECONDS = 30.0
 
 
 class HubProcess:

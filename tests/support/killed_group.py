@@ -28,13 +28,19 @@ class Kill(NamedTuple):
 
 
 def kills(
-    seed: int, *, groups: int, members: int, until_s: float, gap_s: tuple[float, float]
+    seed: int,
+    *,
+    groups: int,
+    members: int,
+    until_s: float,
+    gap_s: tuple[float, float],
+    in_place: float = 2 / 3,
 ) -> Iterator[Kill]:
-    """Kills one after another, of any group and member; two of three come back in place."""
+    """Kills one after another, of any group and member; this share of them comes back in place."""
     dice = random.Random(seed)
     at_s = dice.uniform(*gap_s)
     while at_s < until_s:
-        yield Kill(at_s, dice.randrange(groups), dice.randrange(members), dice.random() < 2 / 3)
+        yield Kill(at_s, dice.randrange(groups), dice.randrange(members), dice.random() < in_place)
         at_s += dice.uniform(*gap_s)
 
 

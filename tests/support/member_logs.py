@@ -7,7 +7,7 @@ read last, so that asking often costs little; what a killed process wrote counts
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,6 +110,11 @@ class MemberLogs:
     def moves(self, since: float) -> int:
         """How often the reader of a partition changed."""
         return sum(batch.at >= since for _, batch in self._changes())
+
+    def are_ready(self, members: Iterable[str]) -> bool:
+        """Whether all of these processes are ready to begin, their imports done."""
+        self._read_on()
+        return all(name in self._started for name in members)
 
     def started_at(self, member: str) -> float:
         """When a member's process was last ready to begin, its imports done."""

@@ -7,6 +7,8 @@ It logs what a user's handler would see, a line each, flushed at once, so that a
     r TIME KIND PARTITION TEXT          a report of the member
     e TIME                              it has ended cleanly
 
+With a `gate` in its configuration it begins once that file is there: so members begin together.
+
 Rules: times are of the wall clock, which all processes of a machine share.
 """
 
@@ -80,6 +82,8 @@ async def run(config: dict[str, Any]) -> None:
     )
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, runtime.stop)
     log.line("s")
+    while "gate" in config and not Path(config["gate"]).exists():
+        await asyncio.sleep(0.01)
     await runtime.run()
     log.line("e")
 

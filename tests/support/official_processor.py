@@ -59,7 +59,8 @@ class OfficialProcessor:
         self.errors.append(f"{where}: {error}")
 
     def counts(self) -> Mapping[str, int]:
-        return {partition: len(seen) for partition, seen in self.handled.items()}
+        # A copy first: the thread adds partitions meanwhile.
+        return {partition: len(seen) for partition, seen in dict(self.handled).items()}
 
     def wait_until_handled(self, partitions: int, each: int, seconds: float) -> None:
         """Waits until it has handled so many more of every partition."""

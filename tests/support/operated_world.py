@@ -37,6 +37,7 @@ from tidegate_operator.model import Ends, Failure, GroupKey, LedgerView
 from tidegate_operator.reconcile import reconcile
 from tidegate_operator.secrets import KnownSecrets, SecretReader
 from tidegate_operator.settings import OperatorSettings
+from tidegate_operator.untold import Untold
 from tidegate_operator.workers import Round
 
 KEY = GroupKey("homes", "activity")
@@ -84,12 +85,16 @@ class WatchedObjects(KubeObjects):
         )
 
     async def patch_status(
-        self, kind: Kind, namespace: str, name: str, status: Mapping[str, Any], *, uid: str
-    ) -> Document:
+        self, kind: Kind, namespace: str, name: str, status: Mapping[str, Any], *,
+        uid: str, resource_version: str | None = None,
+    ) -> Document:  # fmt: skip
         there = ObjectName(kind, namespace, name)
         self._begin(f"status {kind.name}")
         if there not in self.objects:
             raise NotThere(f"{there} is not there")
+        metadata = self.objects[there]["metadata"]
+        if uid != metadata["uid"] or resource_version not in (None, metadata["resourceVersion"]):
+            raise Conflict(f"{there} has changed")
         return self._keep(there, {**self.objects[there], "status": copy.deepcopy(dict(status))})
 
     async def create(self, document: Document) -> Document:
@@ -196,7 +201,7 @@ class OperatedWorld:
     def start(self) -> None:
         """An operator that knows nothing yet."""
         kube = cast(Kube, self.kube)
-        self.notes = Notes()
+        self.notes, untold = Notes(), Untold()
         self.edges = Edges(
             settings=SETTINGS,
             kube=kube,
@@ -205,9 +210,11 @@ class OperatedWorld:
             ledgers=cast(Ledgers, self.ledger),
             hubs=cast(Hubs, self.hub),
             applier=Applier(self.kube, lambda: self.now, lambda: 0.5, recheck_s=300.0),
-            herald=Herald(self.kube, lambda: self.now, SETTINGS.identity),
+            herald=Herald(self.kube, lambda: self.now, SETTINGS.identity, untold),
             is_leading=lambda: self.leads,
             now=lambda: self.now,
+            dice=lambda: 0.0,
+            untold=untold,
         )
 
     def round(self, after_s: float = 1.0) -> Round:

@@ -249,6 +249,10 @@ class SmallApi(KubeObjects):
         steps = await request.json()
         if name not in self.objects:
             raise NotThere(f"{name} is not there")
+        metadata = self.objects[name]["metadata"]
+        for test in steps[:-1]:
+            if metadata[test["path"].rpartition("/")[2]] != test["value"]:
+                return _refusal(422, "Invalid", "the server rejected our request")
         return web.json_response(
             self._keep(name, {**self.objects[name], "status": steps[-1]["value"]})
         )

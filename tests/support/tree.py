@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import os
 from pathlib import Path
 
@@ -20,6 +22,12 @@ def files_of(*endings: str, below: tuple[str, ...] = ("",)) -> list[Path]:
             folders[:] = [name for name in folders if name not in NOT_OURS]
             found += [Path(parent, name) for name in names if name.endswith(endings)]
     return sorted(found)
+
+
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """What a Python file says; each is parsed once, however many tests look at it."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def named(path: Path) -> str:

@@ -37,6 +37,7 @@ from tidegate.settings import MemberSettings, SettingsError
 NAME = "TIDEGATE_MEMBER"
 SCRATCH = "TIDEGATE_SCRATCH"
 POD_UID = "TIDEGATE_POD_UID"
+WEIGHT = "TIDEGATE_WEIGHT"
 # Kubernetes gives a pod 30 s.
 _GRACE_S = 25.0
 
@@ -47,6 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", type=Path, metavar="GROUP.YAML", help="the group file: see docs/settings.md")
     add("--name", help=f"the member's name, no other member's (default: {NAME}, or the host name)")
+    add(
+        "--weight",
+        metavar="N",
+        help="this member's share of the partitions, measured by the others'; 0 is none while "
+        f"others are there (default: {WEIGHT}, or 1)",
+    )
     add("--check", action="store_true", help="check the file and the handler, and end")
     add(
         "--grace-s",
@@ -78,7 +85,7 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     setup = wiring.set_up(arguments.file, environment)
     code = load(setup.group.spec.handler.code, setup.folder)
     name = arguments.name or environment.get(NAME) or socket.gethostname()
-    member = wiring.member_settings(setup, name)
+    member = replace(wiring.member_settings(setup, name), weight=_weight(arguments, environment))
     if arguments.check:
         print(f"group {setup.group.name}: the file and the handler can be used")
         return Code.DONE
@@ -164,6 +171,17 @@ async def _runtime(
     ends = Ends(source, runtime, ops.board, ops.observer, ops.watch)
     figures = partial(tell_figures, runtime, ops.board, ops.meter, member.figures_every_s)
     return runtime, tools, (ends.tell, figures)
+
+
+def _weight(arguments: argparse.Namespace, environment: Mapping[str, str]) -> float:
+    """Raises SettingsError that names the option or the variable."""
+    where, text = "--weight", arguments.weight
+    if text is None:
+        where, text = WEIGHT, environment.get(WEIGHT) or "1"
+    try:
+        return MemberSettings("any", weight=float(text)).checked().weight
+    except ValueError:
+        raise SettingsError(f"{where} {text!r}: write a number, 0 or more") from None
 
 
 def _scratch(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Scratch | None:

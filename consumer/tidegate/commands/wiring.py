@@ -71,12 +71,12 @@ def set_up_group(group: GroupFile, vault: Vault, folder: Path) -> Setup:
         letters_address = vault.fetch(letters.connection_string, where) or address
         if not letters_address:
             raise SettingsError(f"{where}: it is needed where the source has none")
-    blobs = _blob_settings(group, vault)
+    blobs = blob_settings(group, vault)
     address = address or str(hub.namespace)
     return Setup(
         group,
         folder.resolve(),
-        GroupNames(_host(address), hub.hub, hub.consumer_group),
+        names_of(group, address),
         blobs,
         address,
         letters_address,
@@ -84,7 +84,8 @@ def set_up_group(group: GroupFile, vault: Vault, folder: Path) -> Setup:
     )
 
 
-def _blob_settings(group: GroupFile, vault: Vault) -> BlobSettings:
+def blob_settings(group: GroupFile, vault: Vault) -> BlobSettings:
+    """Where the ledger is, and how one is let in. Raises SettingsError."""
     spec = group.spec.ledger
     if spec.lease_s != int(spec.lease_s):
         raise SettingsError(f"spec.ledger.leaseSeconds {spec.lease_s:g}: write whole seconds")
@@ -102,6 +103,12 @@ def _blob_settings(group: GroupFile, vault: Vault) -> BlobSettings:
         ).checked()
     except SettingsError as error:
         raise SettingsError(f"spec.ledger: {error}") from None
+
+
+def names_of(group: GroupFile, address: str) -> GroupNames:
+    """The blob names of a group; the address is that of its hub. Raises SettingsError."""
+    hub = group.spec.source.event_hubs
+    return GroupNames(_host(address), hub.hub, hub.consumer_group)
 
 
 def _host(address: str) -> str:

@@ -36,6 +36,19 @@ operator alone are in [consumergroup.md](consumergroup.md); `tidegate run` passe
 Secrets are never in the file: it says in which environment variable or file they are. In a cluster
 they are in a Secret, `{secret: NAME, key: KEY}`: the operator mounts it, and `tidegate run` by
 itself cannot read it.
+
+## What each member has of its own
+The file is that of all members. What is of one of them is an option of `tidegate run`, or else a
+variable of its environment:
+
+- `--name`, `TIDEGATE_MEMBER`: its name, which no other member may have; else the host name.
+- `--weight`, `TIDEGATE_WEIGHT`: its [share of the partitions](balancing.md#weights), a number of 0
+  or more; else 1.
+- `--scratch`, `TIDEGATE_SCRATCH`: a file that outlives a restart of its process, so that its
+  partitions stay with it; else none.
+
+In a cluster the operator sets the name and the file. Other variables are written into
+`spec.template`.
 """
 
 

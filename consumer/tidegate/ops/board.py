@@ -218,6 +218,21 @@ class Board(Observer):
             return None
         return row.owner.name
 
+    def unread(self) -> tuple[PartitionId, ...]:
+        """Which nobody reads although they are not paused; what a listing gives us and we do not
+        read is among them."""
+        roster = self.listing.roster if self.listing is not None else None
+        if self.listing is None or (roster is not None and roster.is_paused):
+            return ()
+        paused = roster.paused if roster is not None else frozenset()
+        return tuple(p for p in self.partitions if p not in paused and not self._is_read(p))
+
+    def _is_read(self, partition: PartitionId) -> bool:
+        place = self.places.get(partition)
+        if place is not None and place.is_ours:
+            return True
+        return self.owner(partition) not in (None, self.name)
+
     def members(self) -> tuple[MemberName, ...]:
         """Who is alive, by the last listing."""
         if self.listing is None:

@@ -165,6 +165,11 @@ METRICS = (
         "gauge",
         "Those of them that have an owner, by the last listing.",
     ),
+    Metric(
+        "tidegate_group_partitions_unread",
+        "gauge",
+        "Those of them that nobody reads although they are not paused.",
+    ),
     Metric("tidegate_listing_age_seconds", "gauge", "Age of the last listing."),
     Metric(
         "tidegate_ready", "gauge", "1 once this member has joined the group, as `/readyz` says."

@@ -151,6 +151,7 @@ class _Shown(Collector):
         yield "tidegate_group_partitions", {(): len(board.partitions)}
         yield "tidegate_group_partitions_owned", {(): owned}
         if board.listed_at is not None:
+            yield "tidegate_group_partitions_unread", {(): len(board.unread())}
             yield "tidegate_listing_age_seconds", {(): max(now - board.listed_at, 0.0)}
         yield "tidegate_transport_fallback", {(): float(board.has_fallen_back)}
         yield "tidegate_ready", {(): float(board.is_present())}

@@ -19,6 +19,10 @@ from tidegate_operator.spec_group_file import group_document
 
 PREFIX = "tidegate.dev/"
 GROUP_LABEL = f"{PREFIX}group"
+# Says of a Deployment which ledger its pods were made for.
+LEDGER = f"{PREFIX}ledger"
+# What its pods are made from, and what the user had asked for then: see turns.py.
+TEMPLATE, ASKED = f"{PREFIX}template", f"{PREFIX}asked"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 OPERATOR = "tidegate"
 
@@ -33,8 +37,8 @@ class SecretMount:
 
     name: str
     keys: frozenset[str]
-    # Its resourceVersion; '' while it is not there.
-    version: str = ""
+    # A salted hash of what is in them; '' while it is not there.
+    hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,10 @@ class RenderInput:
     service_account_annotations: Mapping[str, str] = field(default_factory=_nothing)
     # The pod template that is merged over ours.
     template: Mapping[str, Any] = field(default_factory=_nothing)
+    # Which ledger the pods meet in.
+    ledger: str = ""
+    # A hash of what the user has said that pods are made from.
+    asked: str = ""
 
 
 def render_input(
@@ -68,8 +76,10 @@ def render_input(
     *,
     image: str,
     pull_policy: str,
-    secret_versions: Mapping[str, str],
+    secret_hashes: Mapping[str, str],
     handler_hash: str,
+    ledger: str = "",
+    asked: str = "",
 ) -> RenderInput:
     """What the engine needs, of what is asked for and of what was read by name."""
     secrets = secrets_of(spec).items()
@@ -81,12 +91,14 @@ def render_input(
         pull_policy,
         spec.delivery.timeout_s,
         spec.delivery.told_s,
-        tuple(SecretMount(name, keys, secret_versions.get(name, "")) for name, keys in secrets),
+        tuple(SecretMount(name, keys, secret_hashes.get(name, "")) for name, keys in secrets),
         spec.handler.config_map,
         handler_hash,
         spec.service_account_name,
         spec.service_account_annotations,
         spec.template or _nothing(),
+        ledger,
+        asked,
     )
 
 

@@ -5,8 +5,9 @@ Rules:
   privilege.
 - What it reads is mounted read-only under /etc/tidegate; only the keys of a Secret that the group
   names. What it writes is in its scratch volume and /tmp.
-- It is ready when its member has joined the group. It is alive while its loop answers: a handler
-  may block it for as long as a call may take.
+- It is ready when its member has joined the group, and alive while its loop answers. It stays both
+  while a handler blocks the loop for as long as a call may take: Kubernetes ends first what is not
+  ready, in a rollout in the place of the one that has handed over.
 - A clean stop has time for the longest call and for the hand-over, and ends before Kubernetes
   ends it.
 - What makes a consumer read its settings anew is in the annotations, so that a change rolls.
@@ -45,6 +46,7 @@ _HAND_OVER_S = 30
 _MARGIN_S = 5
 LEAST_TERMINATION_S = 2 * _MARGIN_S
 _PROBED_EVERY_S = 10
+_PROBE_TIMEOUT_S = 5
 # Beyond the longest call.
 _SILENT_PROBES = 3
 
@@ -102,7 +104,7 @@ def _annotations(wanted: RenderInput) -> dict[str, str]:
     if wanted.handler_config_map is not None:
         found[f"{PREFIX}handler-hash"] = wanted.handler_hash
     if wanted.secrets:
-        said = (f"{secret.name}={secret.version}" for secret in _by_name(wanted))
+        said = (f"{secret.name}={secret.hash}" for secret in _by_name(wanted))
         found[f"{PREFIX}secrets"] = ",".join(said)
     return found
 
@@ -121,7 +123,11 @@ def _consumer(wanted: RenderInput) -> Document:
         "ports": [{"name": PORT_NAME, "containerPort": PORT, "protocol": "TCP"}],
         # A handler's imports may take their time.
         "startupProbe": {**_asked("/healthz"), "periodSeconds": 1, "failureThreshold": 300},
-        "readinessProbe": {**_asked("/readyz"), "periodSeconds": 1, "failureThreshold": 3},
+        "readinessProbe": {
+            **_asked("/readyz"),
+            "periodSeconds": 1,
+            "failureThreshold": math.ceil(longest_call_s / _PROBE_TIMEOUT_S) + _SILENT_PROBES,
+        },
         "livenessProbe": {
             **_asked("/healthz"),
             "periodSeconds": _PROBED_EVERY_S,
@@ -151,7 +157,7 @@ def _consumer(wanted: RenderInput) -> Document:
 
 
 def _asked(path: str) -> Document:
-    return {"httpGet": {"path": path, "port": PORT_NAME}, "timeoutSeconds": 5}
+    return {"httpGet": {"path": path, "port": PORT_NAME}, "timeoutSeconds": _PROBE_TIMEOUT_S}
 
 
 def _field(path: str) -> Document:

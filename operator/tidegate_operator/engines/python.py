@@ -6,8 +6,14 @@ nothing of its replicas: those are written on their own, fenced, and no other fi
 
 from __future__ import annotations
 
+import json
+
 from tidegate_operator.engines.inputs import (
+    ASKED,
+    LEDGER,
+    TEMPLATE,
     RenderInput,
+    hash_of,
     metadata_of,
     selector_of,
 )
@@ -87,7 +93,13 @@ def _deployment(wanted: RenderInput) -> Document:
         "revisionHistoryLimit": 3,
         "template": template_of(wanted),
     }
-    return _document(DEPLOYMENT, wanted, {"spec": spec})
+    found = _document(DEPLOYMENT, wanted, {"spec": spec})
+    found["metadata"]["annotations"] = {
+        LEDGER: wanted.ledger,
+        ASKED: wanted.asked,
+        TEMPLATE: hash_of(json.dumps(spec["template"], sort_keys=True)),
+    }
+    return found
 
 
 def _document(kind: Kind, wanted: RenderInput, rest: Document, name: str = "") -> Document:

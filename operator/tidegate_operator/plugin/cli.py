@@ -1,4 +1,4 @@
-"""The command line: `kubectl consumergroup partitions|watch|pause|resume|move|rewind|deadletters`.
+"""The command line: `kubectl consumergroup partitions|explain|watch|pause|resume|move|…`.
 
 Rules: kubectl runs it as `kubectl-consumergroup` and hands all arguments on, so it takes kubectl's
 own -n, --context and --kubeconfig. What is wrong is one line on standard error. Exit codes are
@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 
 from tidegate.commands import letters, rewind
 from tidegate.commands.codes import Code
+from tidegate.group_file.durations import seconds_of
 from tidegate.handling import DeadLetterError
 from tidegate.ports import LedgerError, Refusal, SourceError
 from tidegate.settings import SettingsError
@@ -59,6 +60,9 @@ def parser() -> argparse.ArgumentParser:
         help="as the ledger has it now, rather than as the operator last said; also for groups of "
         "more than 128 partitions",
     )
+    _add_objectives(
+        command("explain", actions.explain, "say why it has so many consumers", where, output)
+    )
     watching = command("watch", actions.watch, "show the same live, until Ctrl-C", where, output)
     watching.add_argument(
         "--every-s", type=_seconds, default=1.0, metavar="S", help="how often (default: 1)"
@@ -100,6 +104,22 @@ def _output() -> argparse.ArgumentParser:
     return made
 
 
+def _add_objectives(made: argparse.ArgumentParser) -> None:
+    which = made.add_mutually_exclusive_group()
+    which.add_argument(
+        "--within", type=_duration, metavar="TIME",
+        help="how many there would be if no event were to wait longer than this, such as 30s",
+    )  # fmt: skip
+    which.add_argument(
+        "--drain-within", type=_duration, metavar="TIME",
+        help="if whatever waits were to be handled within this, such as 5m",
+    )  # fmt: skip
+    which.add_argument(
+        "--lag-per-replica", type=_count, metavar="N",
+        help="if there were to be a consumer for each so many waiting events",
+    )  # fmt: skip
+
+
 def _add_move(made: argparse.ArgumentParser) -> None:
     made.add_argument("partition", metavar="PARTITION")
     which = made.add_mutually_exclusive_group(required=True)
@@ -119,6 +139,19 @@ def _seconds(text: str) -> float:
     if not 0 <= value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r}: write a number of seconds")
     return value
+
+
+def _duration(text: str) -> float:
+    value = seconds_of(text)
+    if value is None:
+        raise argparse.ArgumentTypeError(f"{text!r}: write a time such as 30s or 5m")
+    return value
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 0 < int(text) < 1 << 31):
+        raise argparse.ArgumentTypeError(f"{text!r}: write a whole number, 1 or more")
+    return int(text)
 
 
 async def _rewind(cluster: Cluster, arguments: argparse.Namespace) -> int:
@@ -146,7 +179,8 @@ def carried_out(words: list[str]) -> int:
     except SettingsError as problem:
         return _fail(Code.CONFIGURATION, str(problem))
     except LedgerError as problem:
-        hint = _IN_POD if problem.refusal is Refusal.UNKNOWN else ""
+        can_be_in_pod = problem.refusal is Refusal.UNKNOWN and hasattr(arguments, "in_pod")
+        hint = _IN_POD if can_be_in_pod else ""
         return _fail(Code.FAILED, f"{problem} {hint}".rstrip())
     except (DeadLetterError, KubeError, SourceError) as problem:
         return _fail(Code.FAILED, str(problem))

@@ -72,7 +72,7 @@ class Cluster:
         name, spec = document["metadata"]["name"], read_spec(document)
         settings = OperatorSettings(FIELD_MANAGER, self.namespace)
         reader = SecretReader(self.kube, settings, KnownSecrets(), time.monotonic)
-        sight = await reader.look(self.namespace, secrets_of(spec), None)
+        sight = await reader.look(self.namespace, secrets_of(spec), None, salt=name)
         if sight.failures:
             raise SettingsError(" ".join(failure.message for failure in sight.failures))
         return sight.setup_of(name, spec)

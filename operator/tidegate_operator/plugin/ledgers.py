@@ -11,14 +11,15 @@ import argparse
 import asyncio
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tidegate.commands import letters, rewind, wiring
-from tidegate.model import Listing
-from tidegate.ports import List
+from tidegate.model import Listing, MemberName, Ownership, PartitionId
+from tidegate.ports import List, ReadOwnership
 from tidegate.settings import SettingsError
 from tidegate_operator.engines.inputs import GROUP_LABEL
 from tidegate_operator.kinds import CONFIG_MAP, POD, Document
@@ -57,6 +58,27 @@ async def states_of(cluster: Cluster, document: Document) -> list[dict[str, Any]
     return list(
         partition_states(view_of(observation, Steps(), lag_of_group(observation, start, None)))
     )
+
+
+# Who owns a partition now.
+OwnerOf = Callable[[PartitionId], Awaitable[MemberName | None]]
+
+
+@asynccontextmanager
+async def owners(cluster: Cluster, document: Document) -> AsyncIterator[OwnerOf]:
+    """The owner of any partition as the ledger has it now, by one request each time."""
+    ledger = wiring.new_ledger(await cluster.setup(document))
+
+    async def owner_of(partition: PartitionId) -> MemberName | None:
+        row = await ledger.perform(ReadOwnership(partition))
+        if not isinstance(row, Ownership) or row.owner is None or not row.lease.is_held:
+            return None
+        return row.owner.name
+
+    try:
+        yield owner_of
+    finally:
+        await ledger.close()
 
 
 async def rewound(cluster: Cluster, arguments: argparse.Namespace) -> int:

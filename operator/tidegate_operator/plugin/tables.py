@@ -7,7 +7,7 @@ terminal. Where rows are short, what is in trouble is shown first, and the rest 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tidegate.ops.live import ShownLine, Style, clip, seconds_text, text_width, wrapped
 from tidegate_operator.plugin.reports import ConditionReport, GroupReport, PartitionReport
@@ -81,7 +81,7 @@ def _table(report: GroupReport, room: int | None) -> list[ShownLine]:
         left = len(rows) - len(shown)
     cells = [_HEADS, *(_cells(row) for row in shown)]
     styles = [Style.STRONG, *(_style(row) for row in shown)]
-    lines = [ShownLine(*each) for each in zip(_aligned(cells), styles, strict=True)]
+    lines = [ShownLine(*each) for each in zip(aligned(cells, _NUMBERS), styles, strict=True)]
     if left:
         lines.append(ShownLine(f"and {left} more, none of them worse", Style.FAINT))
     return lines
@@ -133,13 +133,15 @@ def _style(row: PartitionReport) -> Style:
     return Style.PLAIN
 
 
-def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(text_width(line[at]) for line in cells) for at in range(len(_HEADS))]
+def aligned(cells: Sequence[Sequence[str]], numbers: Collection[str]) -> list[str]:
+    """A table as lines; the first row has the heads, and those of `numbers` go to the right."""
+    heads = cells[0]
+    widths = [max(text_width(line[at]) for line in cells) for at in range(len(heads))]
     lines = []
     for line in cells:
         parts = []
-        for head, cell, width in zip(_HEADS, line, widths, strict=True):
+        for head, cell, width in zip(heads, line, widths, strict=True):
             space = " " * (width - text_width(cell))
-            parts.append(space + cell if head in _NUMBERS else cell + space)
+            parts.append(space + cell if head in numbers else cell + space)
         lines.append("  ".join(parts).rstrip())
     return lines

@@ -3,7 +3,7 @@
 Rules, the first that says something counts:
 - Bounds come before everything; a floor by cron raises the lower one.
 - What is not known makes nothing smaller. Where nothing is known for long, there are as many as
-  `fallback` says, if those are more.
+  `fallback` says, if those are more; and somebody reads, if nobody did.
 - More at once, in one jump, and no more than are of use.
 - A step that gained nothing is undone, and remembered.
 - Fewer only where fewer have been enough for a while, all is known, and nothing is on its way.
@@ -25,7 +25,8 @@ from tidegate_operator.scaling.trials import Ceiling
 
 # An objective that is not kept although there should be enough: so long, and it is one more.
 _LATE_S = 30.0
-_MOMENT_S = 30.0
+_MOMENT_S = 60.0
+_SEEN_WHOLE_S = 6.0
 _Found = tuple[int, Reason]
 
 
@@ -83,7 +84,9 @@ class _Deciding:
         replicas = self._sample.replicas
         if replicas < self._least:
             is_floor = self._least > self._policy.min
-            return self._least, Reason.FLOOR if is_floor else Reason.BOUNDS
+            need = self._need
+            count = max(self._least, need.asked if need is not None and need.calls else 0)
+            return count, Reason.FLOOR if is_floor else Reason.BOUNDS
         # Partitions that are not known yet must not make it smaller.
         if replicas > max(self._policy.max, self._least):
             return max(self._policy.max, self._least), Reason.BOUNDS
@@ -93,13 +96,14 @@ class _Deciding:
         since = self._history.unknown_since
         if since is None:
             return None
-        wanted = self._policy.fallback
-        replicas = self._sample.replicas
-        if wanted is not None and self._now - since >= self._policy.fallback_after_s:
-            count = min(max(wanted, self._least), max(self._policy.max, self._least))
-            if count >= replicas:
-                return count, Reason.FALLBACK
-        return replicas, Reason.UNKNOWN
+        replicas, wanted = self._sample.replicas, self._policy.fallback
+        if self._now - since < self._policy.fallback_after_s:
+            return replicas, Reason.UNKNOWN
+        count = min(max(wanted or 0, self._least), self._most)
+        if wanted is not None and count >= replicas:
+            return max(count, 1), Reason.FALLBACK
+        # Who reads can tell more than who only asks.
+        return (replicas, Reason.UNKNOWN) if replicas else (1, Reason.FALLBACK)
 
     def _asleep(self) -> _Found | None:
         """Out of nothing."""
@@ -124,13 +128,19 @@ class _Deciding:
 
     def _more(self) -> _Found | None:
         need, replicas = self._need, self._sample.replicas
-        if need is None or not need.calls or need.asked <= replicas:
+        if need is None or need.asked <= replicas or not (need.calls or self._has_just_risen()):
             return None
         count = need.asked
         if self._is_slower():
             # Whether more help where each event has come to cost more, a smaller step shows.
             count = min(count, self._next(replicas * 2 - 1))
         return count, Reason.BACKLOG if need.is_for_backlog else Reason.ARRIVALS
+
+    def _has_just_risen(self) -> bool:
+        """More have just been asked for: how far it rises is not known before it has been seen
+        for as long as rates are taken over."""
+        step = self._history.trials.step
+        return step is not None and self._now - step.asked_at <= _SEEN_WHOLE_S
 
     def _late(self) -> _Found | None:
         """The objective is not kept, although there should be enough: what is known is wrong."""
@@ -155,14 +165,11 @@ class _Deciding:
         idle_s = max(policy.idle_s, policy.stable_s)
         if calm == 0 and self._least == 0 and self._has_been(0, idle_s):
             return 0, Reason.IDLE
-        stable_s = policy.stable_s * history.trials.patience
-        most = most_wanted(history, self._now, stable_s)
-        # What would do with still fewer in a moment is done in one step then.
-        soon = most_wanted(history, self._now, max(stable_s - _MOMENT_S, 0.0))
-        since = most_wanted(history, self._now, stable_s + 2 * _MOMENT_S)
-        if soon != most and (since is None or since >= sample.replicas):
-            return sample.replicas, Reason.WAITING
+        most = self._enough()
         lowest = max(self._least, 1)
+        if most is not None and self._need is not None and self._need.asked > most:
+            # What has just begun to come would undo it.
+            return sample.replicas, Reason.WAITING
         if most is None or not sample.is_settled or max(most, calm, lowest) >= sample.replicas:
             is_least = sample.replicas <= lowest and calm < sample.replicas
             return sample.replicas, Reason.ENOUGH if is_least and calm else Reason.WAITING
@@ -181,6 +188,22 @@ class _Deciding:
         if self._need is None:
             return self._least if is_idle else None
         return self._need.calm
+
+    def _enough(self) -> int | None:
+        """How many have been enough for as long as it takes; None where none have."""
+        stable_s, trials = self._policy.stable_s, self._history.trials
+        count = self._enough_for(stable_s)
+        if count is not None and trials.stable_s(stable_s, count) <= stable_s:
+            return count
+        return self._enough_for(stable_s * trials.patience)
+
+    def _enough_for(self, over_s: float) -> int | None:
+        """What would do with still fewer in a moment is done in one step then."""
+        most = most_wanted(self._history, self._now, over_s)
+        soon = most_wanted(self._history, self._now, max(over_s - _MOMENT_S, 0.0))
+        since = most_wanted(self._history, self._now, over_s + 2 * _MOMENT_S)
+        is_falling = soon != most and (since is None or since >= self._sample.replicas)
+        return None if is_falling else most
 
     def _has_been(self, count: int, over_s: float) -> bool:
         most = most_wanted(self._history, self._now, over_s)

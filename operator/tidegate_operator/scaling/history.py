@@ -21,8 +21,10 @@ from tidegate_operator.scaling.rates import (
     BACKLOG_S,
     Arrivals,
     Costs,
+    Flow,
     arrivals_of,
     costs_of,
+    flow_of,
     full_share,
     works_of,
 )
@@ -78,6 +80,7 @@ class History:
     known: Knowledge = field(default_factory=lambda: MappingProxyType({}))
     doubts: tuple[str, ...] = ()
     arrivals: Mapping[PartitionId, Arrivals] = field(default_factory=lambda: MappingProxyType({}))
+    flow: Flow = field(default_factory=Flow)
     costs: Costs = field(default_factory=Costs)
     trials: Trials = field(default_factory=Trials)
     look: Look | None = None
@@ -111,7 +114,9 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
         for partition, seen in sample.partitions.items()
     }
     handling = sum(seen.handling or 0.0 for seen in sample.partitions.values())
-    look = Look(sample.at, sample.members, handling, full_share(works), costs.event_s)
+    look = Look(
+        sample.at, sample.members, handling, full_share(works), costs.event_s, costs.per_member
+    )
     is_known, is_unknown = _is_known(sample), _is_unknown(sample)
     trials = trying.calmed(history.trials, sample.at, policy.stable_s)
     return replace(
@@ -120,6 +125,7 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
         known=known,
         doubts=doubts,
         arrivals=MappingProxyType(arrivals),
+        flow=_flow(history, sample, arrivals),
         costs=costs,
         trials=trying.watched(trials, look),
         look=look,
@@ -149,8 +155,12 @@ def decided(
         trials = trying.asked(history.trials, before, decision.replicas, now, history.look)
         history = replace(history, trials=trials, late=None)
     calm = decision.inputs.calm
-    # What is not known is as much as there is.
-    count = calm if calm is not None else max(before, decision.replicas)
+    # Where something is not known, as many are needed as there are.
+    is_known = history.known_since is not None
+    count = calm if calm is not None and is_known else max(before, decision.replicas)
+    if decision.replicas > before:
+        # Who is asked for now is needed now, and not gone again before as long as after any need.
+        count = max(count, decision.replicas)
     since = history.watched_since if history.watched_since is not None else now
     kept = tuple(
         each for each in history.wanted if each.count > count and each.at > now - _WANTED_KEPT_S
@@ -179,8 +189,10 @@ def _recorded(
         return (*records[:-1], Record(last.at, decision, before))
     if last is not None and decision.replicas == before == last.decision.replicas:
         if now - last.at < _SAME_FOR_S:
-            # How it goes on is not worth the place of what was decided.
             return records
+    if last is not None and last.before == last.decision.replicas:
+        # That it stayed as it was is not worth the place of what was decided.
+        records = records[:-1]
     return (*records, Record(now, decision, before))[-RECORDS_KEPT:]
 
 
@@ -217,6 +229,16 @@ def _bound_since(
             found[partition] = history.bound_since.get(partition, sample.at)
     # Where most are, it is not for one of them.
     return MappingProxyType(found if 2 * len(found) < len(sample.partitions) else {})
+
+
+def _flow(history: History, sample: Sample, arrivals: Mapping[PartitionId, Arrivals]) -> Flow:
+    """Of partitions that more consumers can help."""
+    rates = (
+        arrivals[partition].rate or 0.0
+        for partition, seen in sample.partitions.items()
+        if not seen.is_stuck and not seen.is_paused
+    )
+    return flow_of(history.flow, sum(rates), sample.at)
 
 
 def _arrived_at(history: History, sample: Sample) -> float | None:

@@ -7,18 +7,21 @@ Rules:
 - Partitions are dealt to so many consumers; that is enough where the fullest can handle its part.
 - What calls for more is further off than what is then asked for, and what would do with fewer is
   lower still: so a group between two sizes stays as it is.
+- Arrivals call for more when they would make events wait for half of the objective by the time at
+  which new consumers work; and fewer are enough where nothing of the last minutes would have waited
+  for a good third of it. What wavers by less than an objective levels out changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidegate.model import PartitionId
 from tidegate_operator.scaling.history import BOUND_AFTER_S, History
 from tidegate_operator.scaling.ladder import first_enough, heaviest, rungs_within
 from tidegate_operator.scaling.nouns import PartitionSample, Policy, Sample
-from tidegate_operator.scaling.rates import BACKLOG_S
+from tidegate_operator.scaling.rates import BACKLOG_S, lasting
 
 _RISING = 1.2
 # What is on its way and does not wait.
@@ -34,9 +37,9 @@ class Room:
 
 
 # What is asked for, what calls for more, and what allows for fewer.
-ASKED = Room(0.8, 0.5)
-CALLS = Room(0.95, 0.8)
-CALM = Room(0.75, 0.4)
+ASKED = Room(0.9, 0.5)
+CALLS = Room(0.95, 0.5)
+CALM = Room(0.85, 0.35)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,7 @@ class _Reckoning:
             for partition, rate in self._rates.items()
             for newest in (history.arrivals[partition].newest,)
         }
+        self._flow = history.flow
         self._per_member = per_member
         self._per_partition = per_partition
         self._start_s = history.trials.start_left_s(sample.at)
@@ -143,33 +147,50 @@ class _Reckoning:
     def need(self, least: int, most: int) -> Need:
         rungs = rungs_of(self._sample, least, most)
         replicas = self._sample.replicas
-        calls, is_for_backlog = self._calls(replicas)
+        demanded = self._demanded()
+        calls, is_for_backlog = self._calls(demanded, replicas)
         loads = self._loads(ASKED, self._rising, grows=True)
         enough = first_enough(rungs, lambda count: self._is_enough(loads, count))
         # More than the first that is no fuller than as many as there may be helps nobody.
         fullest = heaviest(loads, rungs[-1]) * 1.001
         asked = enough or first_enough(rungs, lambda count: heaviest(loads, count) <= fullest)
-        calm_loads = self._loads(CALM, self._slow, grows=False)
+        calm_loads = self._loads(CALM, self._calm(), grows=False)
         calm = first_enough(rungs, lambda count: self._is_enough(calm_loads, count))
-        demanded = self._loads(CALLS, self._rates, grows=False)
+        loads = self._loads(CALLS, demanded, grows=False)
         return Need(
             asked=asked or rungs[-1],
             calls=calls,
             is_for_backlog=is_for_backlog,
             calm=calm if calm is not None else rungs[-1],
-            is_reachable=self._is_enough(demanded, rungs[-1]),
+            is_reachable=self._is_enough(loads, rungs[-1]),
         )
 
-    def _calls(self, replicas: int) -> tuple[bool, bool]:
+    def _calls(self, demanded: Mapping[PartitionId, float], replicas: int) -> tuple[bool, bool]:
         """Whether so many are too few, and whether that is for what waits."""
         backlog = self._loads(CALLS, {}, grows=True)
         if not self._is_enough(backlog, replicas):
             return True, True
-        arriving = self._loads(CALLS, self._rates, grows=True)
+        arriving = self._loads(CALLS, demanded, grows=self._policy.within_s is None)
         if self._is_enough(arriving, replicas):
             return False, False
         # As long as nothing waits, and no consumer was ever full, they may well keep up.
         return self._is_seen_full or self._is_pressed(), False
+
+    def _demanded(self) -> Mapping[PartitionId, float]:
+        """What arrives in each partition, as far as more are needed for it."""
+        if self._policy.within_s is None:
+            return self._rates
+        start_s = min(self._start_s, self._limit_s / 2)
+        wait_s, rate = self._limit_s * CALLS.time, sum(self._rates.values())
+        return _dealt(lasting(self._flow, wait_s, rate, start_s), self._rates)
+
+    def _calm(self) -> Mapping[PartitionId, float]:
+        """What fewer would have had to handle."""
+        if self._policy.within_s is None:
+            return self._slow
+        told = {p: self._rates[p] if seen.arriving is None else seen.arriving for p, seen in
+                self._rows.items()}  # fmt: skip
+        return _dealt(lasting(self._flow, self._limit_s * CALM.time), told)
 
     def _is_pressed(self) -> bool:
         waiting = sum(self._waiting(p, seen) for p, seen in self._rows.items())
@@ -183,7 +204,7 @@ class _Reckoning:
     def _limit_s(self) -> float:
         return self._policy.within_s or self._policy.drain_within_s or 60.0
 
-    def _loads(self, room: Room, rates: dict[PartitionId, float], *, grows: bool) -> list[float]:
+    def _loads(self, room: Room, rates: Mapping[PartitionId, float], *, grows: bool) -> list[float]:
         """What each partition needs, the most first."""
         found = []
         for partition, seen in self._rows.items():
@@ -206,7 +227,16 @@ class _Reckoning:
 
     def _growth(self, partition: PartitionId, seen: PartitionSample) -> float:
         """What comes to wait while new consumers start."""
-        if seen.handling is None or seen.lag is None:
+        is_told = seen.handling is not None or seen.owner is None
+        if seen.lag is None or not is_told:
             return 0.0
         start_s = min(self._start_s, self._limit_s / 2)
-        return max(self._rates[partition] - seen.handling, 0.0) * start_s
+        return max(self._rates[partition] - (seen.handling or 0.0), 0.0) * start_s
+
+
+def _dealt(rate: float, shares: Mapping[PartitionId, float]) -> dict[PartitionId, float]:
+    """A rate in all, dealt to partitions as these have it."""
+    total = sum(shares.values())
+    if total <= 0:
+        return dict.fromkeys(shares, rate / max(len(shares), 1))
+    return {partition: rate * share / total for partition, share in shares.items()}

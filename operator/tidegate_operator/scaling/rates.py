@@ -3,6 +3,8 @@
 Rules:
 - Arrivals are counted from where partitions end, over the last seconds: a rate that somebody else
   has averaged comes too late. Where ends are not told, the rate that the owner tells counts.
+- What arrives wavers, and an objective leaves time to level that out: what has to be handled a
+  second is the least with which no event would have waited for longer than a part of that time.
 - The true rate is events by the time in which the handler worked (the cost of an event), whatever
   it waited for besides. The median of the consumers counts, and no look moves it far.
 - A consumer handles partitions side by side. How many at once is of use to it shows when several
@@ -23,6 +25,8 @@ from tidegate_operator.scaling.nouns import PartitionSample, Sample
 
 # A rate of arrival is taken over at least so long, and from what is not older than this.
 SPAN_S, _SHORT_S, _KEEP_S = 4.0, 1.9, 12.0
+# All that arrives is noted so often, and kept for so long. After a pause it begins anew.
+_NOTED_S, _NOTED_KEPT_S, _PAUSE_S = 5.0, 120.0, 60.0
 # What waits for less than this is on its way.
 BACKLOG_S = 3.0
 # The cost of an event is averaged over so long; what is usual for it, over so much longer.
@@ -57,7 +61,9 @@ def arrivals_of(before: Arrivals, seen: PartitionSample, at: float) -> Arrivals:
         ends = ()
     if ends and known_at == ends[-1][0]:
         return replace(before, rate=before.rate if before.rate is not None else seen.arriving)
-    ends = (*(each for each in ends if known_at - each[0] <= _KEEP_S), (known_at, seen.end))
+    # Where nobody reads, the one before may be older.
+    kept = tuple(each for each in ends if known_at - each[0] <= _KEEP_S) or ends[-1:]
+    ends = (*kept, (known_at, seen.end))
     long_ago = [each for each in ends if known_at - each[0] >= SPAN_S]
     if not long_ago:
         return Arrivals(ends, seen.arriving if seen.arriving is not None else before.rate)
@@ -67,6 +73,39 @@ def arrivals_of(before: Arrivals, seen: PartitionSample, at: float) -> Arrivals:
     return Arrivals(
         ends, (seen.end - first) / (known_at - since), (seen.end - short) / (known_at - short_at)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """All that arrived in the partitions together, added up: by time, and up to now."""
+
+    notes: tuple[tuple[float, float], ...] = ()
+    at: float = 0.0
+    came: float = 0.0
+
+
+def flow_of(before: Flow, rate: float, at: float) -> Flow:
+    """With what has come since the look before."""
+    seconds = at - before.at
+    if not before.notes or not 0 < seconds <= _PAUSE_S:
+        return Flow(((at, 0.0),), at)
+    came, notes = before.came + rate * seconds, before.notes
+    if at - notes[-1][0] >= _NOTED_S:
+        notes = (*(note for note in notes if at - note[0] <= _NOTED_KEPT_S), (at, came))
+    return Flow(notes, at, came)
+
+
+def lasting(flow: Flow, wait_s: float, rate: float = 0.0, ahead_s: float = 0.0) -> float:
+    """What has to be handled a second so that none of what has come waits for longer.
+
+    What comes goes on at `rate` for `ahead_s`. It is never less than the mean.
+    """
+    coming, found = rate * ahead_s, 0.0
+    for since, before in flow.notes:
+        events, seconds = flow.came - before + coming, flow.at - since + ahead_s
+        found = max(found, events / (seconds + wait_s))
+    since, before = flow.notes[0] if flow.notes else (flow.at, flow.came)
+    return max(found, (flow.came - before) / (flow.at - since) if flow.at > since else 0.0)
 
 
 @dataclass(frozen=True, slots=True)

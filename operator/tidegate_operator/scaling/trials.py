@@ -3,11 +3,13 @@
 Rules:
 - A step is judged once, when its consumers have worked for a while, and only where consumers were
   full before it and are full after it: otherwise there is nothing to be said of it.
-- Of use is what the group then handles, by what it handled before. A step of which less than half
-  was of use is undone, down to what was, and remembered: for a quarter of an hour, and twice as
-  long each time. Where each event has come to cost more, what comes after the group is slower.
+- Of use is what the group then handles, by what it handled before, or by what one consumer could
+  handle before where they were not seen to be full then. A step of which less than half was of use
+  is undone, down to what was, and remembered: for a quarter of an hour, and twice as long each
+  time. Where each event has come to cost more, what comes after the group is slower.
 - What is remembered ends early where an event costs much less than it did then.
-- A step down that had to be undone soon makes the group wait longer before the next.
+- A step down that had to be undone soon makes the group wait longer before the next, but not for
+  one to half as many as were not enough then: there is another load now.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _HELD_S, _HELD_MOST_S = 900.0, 7200.0
 # Until a start was seen.
 USUAL_START_S = 15.0
 _STARTS_KEPT = 5
-_BACKOFF_MOST = 4
+_BACKOFF_MOST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Step:
     handled: float = 0.0
     was_full: bool = False
     event_s: float | None = None
+    # What one consumer could handle then.
+    per_member: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +72,20 @@ class Trials:
     step: Step | None = None
     starts_s: tuple[float, ...] = ()
     ceiling: Ceiling | None = None
-    # The last step down: when, and to how many; and how many times longer the next has to wait.
+    # The last step down, as long as it may have to be undone; to how many the last one was that had
+    # to be, and how many times longer the next has to wait for it.
     lowered_at: float | None = None
+    failed: int = 0
     patience: int = 1
 
     @property
     def start_s(self) -> float:
         """How long a new consumer takes until it works."""
         return median_low(self.starts_s) if self.starts_s else USUAL_START_S
+
+    def stable_s(self, stable_s: float, count: int) -> float:
+        """How long so many must have been enough before there are no more of them."""
+        return stable_s * (self.patience if 2 * count > self.failed else 1)
 
     def start_left_s(self, now: float) -> float:
         """How long it takes until consumers that are asked for now, or were, are there."""
@@ -95,6 +105,7 @@ class Look:
     # The share of consumers that are full.
     full: float
     event_s: float | None
+    per_member: float | None = None
 
 
 def watched(trials: Trials, look: Look) -> Trials:
@@ -119,6 +130,7 @@ def watched(trials: Trials, look: Look) -> Trials:
                 handled=max(step.handled, look.handling),
                 was_full=step.was_full or look.full >= _FULL_SHARE,
                 event_s=look.event_s if look.event_s is not None else step.event_s,
+                per_member=look.per_member if look.per_member is not None else step.per_member,
             ),
         )
     if look.at - step.joined_at < JUDGED_AFTER_S:
@@ -130,6 +142,7 @@ def asked(trials: Trials, before: int, after: int, now: float, look: Look | None
     """With a change of the size that is asked for now."""
     if after > before:
         soon = trials.lowered_at is not None
+        failed = before if soon else trials.failed
         patience = min(trials.patience * 2, _BACKOFF_MOST) if soon else trials.patience
         step = trials.step
         if step is not None:
@@ -139,8 +152,9 @@ def asked(trials: Trials, before: int, after: int, now: float, look: Look | None
             step = Step(before, after, now)
             if look is not None:
                 step = replace(step, handled=look.handling, event_s=look.event_s,
+                               per_member=look.per_member,
                                was_full=look.full >= _FULL_SHARE)  # fmt: skip
-        return replace(trials, step=step, lowered_at=None, patience=patience)
+        return replace(trials, step=step, lowered_at=None, failed=failed, patience=patience)
     return replace(trials, step=None, lowered_at=now)
 
 
@@ -155,9 +169,10 @@ def calmed(trials: Trials, now: float, stable_s: float) -> Trials:
 
 def _judged(trials: Trials, step: Step, look: Look) -> Trials:
     trials = replace(trials, step=None)
-    if not (step.was_full and look.full >= _FULL_SHARE and step.handled > 0 and step.before):
+    before = _handled_before(step)
+    if not (before and look.full >= _FULL_SHARE and step.before):
         return trials
-    useful = step.before * look.handling / step.handled
+    useful = step.before * look.handling / before
     if useful - step.before >= _OF_USE * (step.after - step.before):
         return trials
     count = max(step.before, math.ceil(useful - 0.1))
@@ -177,9 +192,17 @@ def _judged(trials: Trials, step: Step, look: Look) -> Trials:
         held_s,
         step.event_s if is_downstream else look.event_s,
         is_downstream,
-        (step.handled, look.handling),
+        (before, look.handling),
     )
     return replace(trials, ceiling=ceiling)
+
+
+def _handled_before(step: Step) -> float | None:
+    """What as many as there were could handle. Figures are averages: where new consumers join
+    within seconds, those before them are never seen to be full."""
+    if step.was_full:
+        return step.handled
+    return step.before * step.per_member if step.per_member is not None else None
 
 
 def _ceiling_left(ceiling: Ceiling | None, look: Look) -> Ceiling | None:

@@ -2,8 +2,8 @@
 
 Rules: pure.
 - What is below 0, or is no number, is not known. A partition's handler works all the time at most.
-- A lag that rises by more than could have arrived is not believed before the next look says the
-  same. Neither is a partition whose end goes back.
+- A lag or an end that rises by more than could have arrived is not believed before it is said once
+  more, and not only seen once more. Neither is an end that goes back: that takes a while.
 - Rates of a partition whose position stands still although it is said to be handled are not
   believed: whoever says so is stuck.
 - What is not believed is not known. So it never makes the group smaller.
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from tidegate.model import PartitionId
+from tidegate.model import NO_SEQUENCE, PartitionId
 from tidegate_operator.scaling.nouns import PartitionSample, Sample
 
 # So many events a second may come to a partition out of nothing, and so many times as many as came
@@ -27,6 +27,8 @@ _CLOSEST_S = 2.0
 # A position that stands for so long is not being handled.
 _STILL_S = 30.0
 _FASTEST = 1e8
+# An end that went back is that of a partition that was made anew when it has stood for so long.
+_ANEW_S = 10.0
 _DOUBTS_TOLD = 3
 
 
@@ -41,6 +43,8 @@ class Known:
     # What was not believed in the last look.
     doubted_lag: int | None = None
     doubted_end: int | None = None
+    # When what was not believed was said.
+    doubted_at: float = 0.0
     # Where it is handled up to, and since when it stands there.
     handled: int | None = None
     still_since: float = 0.0
@@ -75,11 +79,12 @@ class _Look:
     def __init__(self, partition: PartitionId, before: Known | None, at: float) -> None:
         self._partition = partition
         self._before = before
-        self._at = at
+        self._at = self._said_at = at
         self.known = Known(at, still_since=at)
         self.doubts: list[str] = []
 
     def judge(self, seen: PartitionSample) -> PartitionSample:
+        self._said_at = seen.end_at if seen.end_at is not None else self._at
         arriving, handling = (
             self._rate(seen.arriving, "arriving"),
             self._rate(seen.handling, "handling"),
@@ -94,8 +99,8 @@ class _Look:
         self.known = replace(
             self.known, arriving=rate, handled=seen.handled, still_since=still_since
         )
-        end, is_back = self._end(seen.end)
-        lag = None if is_back else self._lag(lag)
+        end, is_doubted = self._end(seen.end)
+        lag = None if is_doubted else self._lag(lag)
         return replace(
             seen,
             lag=lag,
@@ -114,18 +119,24 @@ class _Look:
         return self._at
 
     def _end(self, end: int | None) -> tuple[int | None, bool]:
-        """The end, and whether it went back."""
+        """The end, and whether it cannot be."""
         before = self._before
         last = before.end if before is not None else None
-        if end is None or last is None or before is None or end >= last:
+        if end is not None and end < NO_SEQUENCE:
+            self._doubt(f"ends at {end}")
+            self.known = replace(self.known, end=last)
+            return None, True
+        if end is None or last is None or before is None or 0 <= end - last <= self._most():
             self.known = replace(self.known, end=end if end is not None else last)
             return end, False
-        if before.doubted_end is not None and end >= before.doubted_end:
-            # It was made anew.
+        doubted = before.doubted_end
+        is_like = doubted is not None and 0 <= end - doubted <= self._most()
+        if is_like and self._said_at - before.doubted_at >= (_ANEW_S if end < last else _CLOSEST_S):
             self.known = replace(self.known, end=end)
             return end, False
         self._doubt(f"ended at {last}, and now at {end}")
-        self.known = replace(self.known, end=last, doubted_end=end)
+        doubted_at = before.doubted_at if is_like else self._said_at
+        self.known = replace(self.known, end=last, doubted_end=end, doubted_at=doubted_at)
         return None, True
 
     def _lag(self, lag: int | None) -> int | None:
@@ -134,15 +145,23 @@ class _Look:
         if lag is None or last is None or before is None:
             self.known = replace(self.known, lag=lag if lag is not None else last)
             return lag
-        seconds = max(self._at - before.at, _CLOSEST_S)
-        most = max(_SUDDEN, before.arriving * _TIMES) * seconds
-        is_said_again = before.doubted_lag is not None and abs(lag - before.doubted_lag) <= most
+        most, doubted = self._most(), before.doubted_lag
+        is_like = doubted is not None and abs(lag - doubted) <= most
+        is_said_again = is_like and self._said_at - before.doubted_at >= _CLOSEST_S
         if lag - last <= most or is_said_again:
             self.known = replace(self.known, lag=lag)
             return lag
         self._doubt(f"has {lag} waiting at once, after {last}")
-        self.known = replace(self.known, lag=last, doubted_lag=lag)
+        doubted_at = before.doubted_at if is_like else self._said_at
+        self.known = replace(self.known, lag=last, doubted_lag=lag, doubted_at=doubted_at)
         return None
+
+    def _most(self) -> float:
+        """How many may have come since the look before this one."""
+        before = self._before
+        if before is None:
+            return math.inf
+        return max(_SUDDEN, before.arriving * _TIMES) * max(self._at - before.at, _CLOSEST_S)
 
     def _count(self, lag: int | None) -> int | None:
         if lag is not None and (lag < 0 or not math.isfinite(lag)):

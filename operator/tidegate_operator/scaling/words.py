@@ -53,14 +53,8 @@ class _Saying:
                 "that what comes to them is not passed over"
             ),
             Reason.FLOOR: lambda: f"scaling.cron wants at least {self._inputs.least} now",
-            Reason.FALLBACK: lambda: (
-                f"the lag has not been known for {self._unknown_for()}: "
-                "scaling.fallback says how many there are to be then"
-            ),
-            Reason.FEWER: lambda: (
-                f"{self._arrives()}, {self._handles()}: "
-                f"{self._enough(self._decision.replicas)} for {self._stable()}"
-            ),
+            Reason.FALLBACK: self._fallback,
+            Reason.FEWER: self._fewer,
             Reason.IDLE: lambda: (
                 "nothing waits and nothing comes"
                 if not self._inputs.replicas
@@ -95,15 +89,17 @@ class _Saying:
         oldest = "" if not behind_s else f" (the oldest for {behind_s:.0f} s)"
         return f"{lag:,} events wait{oldest}"
 
-    def _enough(self, count: int) -> str:
-        return f"{count} {'has' if count == 1 else 'have'} been enough"
+    def _fewer(self) -> str:
+        count = self._decision.replicas
+        has = f"{count} {'has' if count == 1 else 'have'} been enough"
+        return f"{self._arrives()}, {self._handles()}: {has} for {self._stable(count)}"
 
-    def _stable(self) -> str:
-        return duration_text(self._policy.stable_s * self._history.trials.patience)
+    def _stable(self, count: int) -> str:
+        return duration_text(self._history.trials.stable_s(self._policy.stable_s, count))
 
     def _waiting(self) -> str:
         calm = self._inputs.calm
-        window = self._stable() if calm else duration_text(self._policy.idle_s)
+        window = self._stable(calm) if calm else duration_text(self._policy.idle_s)
         count = "none" if not calm else str(calm)
         return f"{self._arrives()}: {count} would do, and must have done so for {window}"
 
@@ -115,6 +111,12 @@ class _Saying:
             return f"the lag has not been known for {self._unknown_for()}: the number stays"
         return f"the lag of {partitions - known} of {counted(partitions, 'partition')} is not " \
             "known: the number does not fall"  # fmt: skip
+
+    def _fallback(self) -> str:
+        unknown = f"the lag has not been known for {self._unknown_for()}"
+        if self._policy.fallback is None:
+            return f"{unknown}, and nobody reads: somebody has to"
+        return f"{unknown}: scaling.fallback says how many there are to be then"
 
     def _unknown_for(self) -> str:
         since = self._history.unknown_since

@@ -22,7 +22,7 @@ NewGroup = Callable[[int], Group]
 def test_a_member_that_is_not_let_in_says_why_and_the_others_go_on(new_group: NewGroup) -> None:
     group = new_group(4)
     group.start("a")
-    group.wait_until_read_by({"a"}, 30)
+    group.wait_until_read_by({"a"}, 60)
     wrong_key = group.storage.replace(ACCOUNT_KEY, ACCOUNT_KEY.swapcase())
     group.start("wrong-key", blobs=wrong_key)
     group.start("no-container", container="not-there")
@@ -31,21 +31,21 @@ def test_a_member_that_is_not_let_in_says_why_and_the_others_go_on(new_group: Ne
     group.start("namesake", name="a")
     moment = time.time()
 
-    said = group.wait_for_report("not-present", 30, of="wrong-key")
+    said = group.wait_for_report("not-present", 60, of="wrong-key")
     assert "The account key was not accepted" in said and ACCOUNT in said
-    said = group.wait_for_report("not-present", 30, of="no-container")
+    said = group.wait_for_report("not-present", 60, of="no-container")
     assert "Container 'not-there' not found" in said and "Create it" in said
-    said = group.wait_for_report("not-present", 30, of="reads-only")
+    said = group.wait_for_report("not-present", 60, of="reads-only")
     assert "The SAS does not allow this" in said and "racwdl" in said
     assert "The SAS does not allow this" in group.wait_for_report(
-        "ledger-unreadable", 30, of="no-rights"
+        "ledger-unreadable", 60, of="no-rights"
     )
-    said = group.wait_for_report("name-taken", 30, of="namesake")
+    said = group.wait_for_report("name-taken", 60, of="namesake")
     assert "Give each process a name of its own" in said
     for line in group.reports():
         assert ACCOUNT_KEY not in line and "sig=" not in line and ACCOUNT_KEY.swapcase() not in line
 
-    group.wait_until_read_by({"a"}, 30, since=moment)
+    group.wait_until_read_by({"a"}, 60, since=moment)
     group.stop("wrong-key", "no-container", "reads-only", "no-rights", "namesake", "a")
     assert {batch.member for batch in group.batches()} == {"a"}
     assert group.missing() == []
@@ -88,8 +88,8 @@ def test_blobs_that_are_not_ours_are_named_and_left_and_the_other_partitions_go_
         before = {blob.name: blob.etag for blob in container.list_blobs()}
         group.start("a")
         for name in spoilt:
-            group.wait_for_words(f"blob '{name}' cannot be read", 30)
-        read = set(group.wait_for_readers(2, 30))
+            group.wait_for_words(f"blob '{name}' cannot be read", 60)
+        read = set(group.wait_for_readers(2, 60))
         assert read == {"0", "5"}
         after = {blob.name: blob.etag for blob in container.list_blobs()}
         assert {name: after[name] for name in before} == before

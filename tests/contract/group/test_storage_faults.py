@@ -24,14 +24,15 @@ def test_when_storage_stalls_for_all_nothing_moves_and_nothing_is_handled_twice(
 ) -> None:
     group = new_group(8)
     group.start("a", "b", blobs=through)
-    group.wait_until_read_by({"a", "b"}, 40)
+    # Until here they may have moved: one of the two may have started long after the other.
+    settled = group.wait_until_read_by({"a", "b"}, 60)
     with ledger_watch(group.storage, group.container) as ledger:
         ledger.look()
         began = time.time()
         bad_storage.add(Hold(for_s=20))
-        group.wait_until_read_by({"a", "b"}, 60, since=began + 20)
+        group.wait_until_read_by({"a", "b"}, 80, since=began + 20)
         assert ledger.changes(began) == []
-        assert group.moves(0) == 0
+        assert group.moves(settled) == 0
         group.stop("a", "b")
     assert ledger.steps_back() == []
     assert group.duplicates() == 0
@@ -44,14 +45,14 @@ def test_a_member_cut_from_storage_gives_way_and_comes_back_by_itself(
     group = new_group(8)
     group.start("a")
     group.start("b", blobs=through)
-    group.wait_until_read_by({"a", "b"}, 40)
+    group.wait_until_read_by({"a", "b"}, 60)
     with ledger_watch(group.storage, group.container) as ledger:
         cut = time.time()
         bad_storage.add(Refuse())
         bad_storage.cut()
-        group.wait_until_read_by({"a"}, 40, since=cut)
+        group.wait_until_read_by({"a"}, 60, since=cut)
         bad_storage.clear()
-        group.wait_until_read_by({"a", "b"}, 40, since=time.time())
+        group.wait_until_read_by({"a", "b"}, 60, since=time.time())
         group.stop("a", "b")
     assert ledger.steps_back() == []
     assert group.missing() == []

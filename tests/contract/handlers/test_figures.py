@@ -62,6 +62,7 @@ def test_a_member_tells_how_far_it_is_and_how_busy(
         source=f"transport: {transport}",
         delivery="{batch: {maxEvents: 20}, backoff: {firstSeconds: 0.05, mostSeconds: 0.2}}",
     )
+    sent_at = time.time()
     group.send("0", 0, EVENTS)
     group.send("1", 0, 10)
     began_at = time.time()
@@ -74,13 +75,14 @@ def test_a_member_tells_how_far_it_is_and_how_busy(
     assert found.handled is not None
     assert found.handled < EVENTS
     assert found.behind_s is not None
-    assert 0 < found.behind_s < 60
-    assert 20 < found.handling < 120
+    assert 0 < found.behind_s < time.time() - sent_at
+    # The handler takes 10 ms an event, or more where the machine is busy.
+    assert 5 < found.handling < 120
     assert (found.arriving, found.begins_at) == (0.0, None)
     member = listing.members["a"]
     assert member.pod_uid == POD
     assert began_at <= member.started_at <= time.time()
-    assert 0 <= listing.server_time - member.figures_at <= 10
+    assert 0 <= listing.server_time - member.figures_at <= 30
 
     wait_until(lambda: said(group, "a").stuck == {"1"}, 20, "the stuck partition to be told")
     wait_until(lambda: told_of(group, "1").end == 9, 10, "the end of that to be told")
@@ -111,7 +113,11 @@ def test_what_retention_took_is_reported_and_told_in_the_ledger(
     group.start("b")
     group.wait_for_output("b", "events 20 to 29 are gone", 40)
     group.wait_until_seen(40, 40)
-    wait_until(lambda: told_of(group, "0").begins_at == 30, 20, "the loss to be told")
-    assert told_of(group, "0").end == 49
+    wait_until(
+        lambda: (told_of(group, "0").begins_at, told_of(group, "0").end) == (30, 49),
+        40,
+        "the loss to be told, and the end",
+        detail=lambda: told_of(group, "0"),
+    )
     group.stop("b")
     assert group.output("b").count("are gone") == 1

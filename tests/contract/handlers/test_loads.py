@@ -19,9 +19,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 # 5 ms an event, as if it were written somewhere.
 WORKS = """
 import asyncio
+import sys
 from seen import see
 async def on_open(partition):
-    see("opened", partition)
+    see("opened", partition, sys.argv[sys.argv.index("--name") + 1])
 async def handle(events, context):
     for event in events:
         await asyncio.sleep(0.005)
@@ -39,6 +40,15 @@ def owned(group: CommandGroup) -> dict[str, set[str]]:
     return found
 
 
+def is_read_by_its_owners(group: CommandGroup) -> bool:
+    """Whether each has two partitions, and has opened them: what is owned is opened later."""
+    openers = {words[1]: words[2] for words in group.seen() if words[0] == "opened"}
+    shares = owned(group)
+    return {len(each) for each in shares.values()} == {2} and all(
+        openers.get(partition) == name for name, each in shares.items() for partition in each
+    )
+
+
 def opened(group: CommandGroup) -> Counter[str]:
     return Counter(words[1] for words in group.seen() if words[0] == "opened")
 
@@ -50,7 +60,7 @@ def test_a_hot_partition_gets_a_member_for_itself_and_everything_else_stands_sti
     for name in MEMBERS:
         group.start(name)
     wait_until(
-        lambda: {len(each) for each in owned(group).values()} == {2},
+        lambda: is_read_by_its_owners(group),
         60,
         "two partitions for each member",
         detail=lambda: owned(group),
@@ -70,7 +80,7 @@ def test_a_hot_partition_gets_a_member_for_itself_and_everything_else_stands_sti
             "the hot partition to be alone",
             detail=lambda: (owned(group), group.listing().members),
         )
-        wait_until(lambda: opened(group)[given] > opened_before[given], 20, "the move's end")
+        wait_until(lambda: opened(group)[given] > opened_before[given], 60, "the move's end")
         listing = group.listing()
         assert 0.4 < listing.members[keeper].loads["0"] <= 1.0
         # Those who are done measuring have told: nothing else follows from what they say.

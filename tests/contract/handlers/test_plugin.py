@@ -67,6 +67,11 @@ def put(api: PluginApi, plural: str, name: str, data: dict[str, str]) -> None:
     api.put(path, {"metadata": {"name": name, "namespace": NAMESPACE}, "data": data})
 
 
+def _owners(group: CommandGroup) -> dict[str, str]:
+    rows = group.listing().ownerships.values()
+    return {row.partition: row.owner.name for row in rows if row.owner and row.lease.is_held}
+
+
 @pytest.mark.slow
 def test_partitions_dead_letters_and_rewinds_are_those_of_the_groups_own_ledger(
     group: CommandGroup, capsys: pytest.CaptureFixture[str]
@@ -74,7 +79,8 @@ def test_partitions_dead_letters_and_rewinds_are_those_of_the_groups_own_ledger(
     name = group.name
     group.send("1", 0, 20)
     group.start("a")
-    group.wait_until_seen(19, 30)
+    group.wait_until_seen(19, 60)
+    wait_until(lambda: _owners(group) == {"0": "a", "1": "a"}, 30, "both to be owned")
 
     assert carried_out(["partitions", name, "--from-ledger", "-o", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["partitionStates"]

@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import time
+from datetime import UTC, datetime
 
 import pytest
 
@@ -23,7 +24,7 @@ def handle(events, context):
     for event in events:
         see(context.partition, event.body_as_json()["n"])
 """
-# Sums in the state; says the sum that stands after each batch.
+# Sums in the state; says who counted, and the sum that stands after each batch.
 SUMS = """
 from seen import see
 async def handle(events, context):
@@ -31,7 +32,7 @@ async def handle(events, context):
         number = event.body_as_json()["n"]
         context.state["sum"] = context.state.get("sum", 0) + number
         see(context.partition, number)
-    see("sum", context.partition, context.state["sum"])
+    see("sum", context.member, context.partition, context.state["sum"])
 """
 
 
@@ -60,17 +61,19 @@ def test_what_the_state_holds_is_exact_although_members_are_killed(new_group: Ne
         group.wait_until_seen(round_ * 2000 + 500, 60)
         group.kill(f"m{round_}")
     group.start("last")
-    # Each event may have been handled before the last kill: what is waited for is the sums, which
-    # nothing but the member that counts again to the end can bring about.
-    every = {"0": sum(range(2000)), "1": sum(range(2000))}
-    wait_until(lambda: _sums(group) == every, 60, "the sums of all", lambda: _sums(group))
+    # Each event may have been handled before the last kill, and be in a checkpoint or not. These
+    # come after it, so that nobody but the last member tells their sums.
+    for partition in ("0", "1"):
+        group.send(partition, 2000, 2010)
+    every = {"0": sum(range(2010)), "1": sum(range(2010))}
+    wait_until(lambda: _sums(group, "last") == every, 60, "all sums", lambda: _sums(group, "last"))
     group.stop("last")
-    assert _sums(group) == every
+    assert _sums(group, "last") == every
 
 
-def _sums(group: CommandGroup) -> dict[str, int]:
-    """The sum of each partition that was told last."""
-    return {words[1]: int(words[2]) for words in group.seen() if words[0] == "sum"}
+def _sums(group: CommandGroup, member: str) -> dict[str, int]:
+    """The sum of each partition that a member told last."""
+    return {words[2]: int(words[3]) for words in group.seen() if words[:2] == ["sum", member]}
 
 
 def test_poison_events_are_put_aside_listed_shown_and_replayed(new_group: NewGroup) -> None:
@@ -116,17 +119,12 @@ def test_a_rewind_while_the_group_runs_reads_again_from_there_with_a_state_clear
     wait_until(lambda: time.time() > time_between + 0.1, 5, "a moment between the events")
     group.send("0", 100, 130)
     group.wait_until_seen(230, 30)
-    at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time_between))
-    fraction = f"{time_between % 1:.6f}"[1:]
-    rewound = group.command(
-        "rewind", str(group.file), "--to", f"{at}{fraction}Z", "--partition", "0"
-    )
+    at = datetime.fromtimestamp(time_between, UTC).isoformat().replace("+00:00", "Z")
+    rewound = group.command("rewind", str(group.file), "--to", at, "--partition", "0")
     assert rewound.returncode == 0, rewound.stderr
     assert "partition 0: done" in rewound.stdout
     again = sum(range(100, 130))
-    wait_until(
-        lambda: ["sum", "0", str(again)] in group.seen(), 30, "the sum of what was read again"
-    )
+    wait_until(lambda: _sums(group, "a").get("0") == again, 60, "the sum of what was read again")
     group.stop("a")
     counts = group.counts()
     assert all(counts["0", number] == 2 for number in range(100, 130))
@@ -144,11 +142,12 @@ def test_a_second_signal_ends_at_once_and_says_what_that_costs(new_group: NewGro
     group.start("a")
     group.wait_until_seen(1, 30)
     group.signal("a", signal.SIGINT)
-    group.wait_for_output("a", "Ask again to end at once", 10)
+    group.wait_for_output("a", "Ask again to end at once", 30)
     asked = time.monotonic()
     group.signal("a", signal.SIGINT)
-    assert group.ended("a", 10) == 130
-    assert time.monotonic() - asked < 6
+    assert group.ended("a") == 130
+    # Long before its handler comes back.
+    assert time.monotonic() - asked < 25
     assert re.search(r"Partitions 0(, 1)? were not handed over", group.output("a"))
 
 
@@ -162,7 +161,7 @@ def test_who_is_asked_to_stop_before_it_has_begun_ends_at_once_with_a_line(
     group.start("a")
     wait_until(lambda: ["imports"] in group.seen(), 30, "the handler to be imported")
     group.signal("a", signal.SIGTERM)
-    assert group.ended("a", 10) == 0
+    assert group.ended("a", 30) == 0
     assert group.output("a") == "tidegate: SIGTERM: ended at once, for nothing is owned\n"
 
 
@@ -192,7 +191,7 @@ def test_the_end_of_the_grace_ends_a_stop_that_takes_too_long(new_group: NewGrou
     group.start("a", "--grace-s", "1")
     group.wait_until_seen(1, 30)
     group.signal("a", signal.SIGTERM)
-    assert group.ended("a", 10) == 130
+    assert group.ended("a", 30) == 130
     assert "the 1 s of grace are over" in group.output("a")
 
 
@@ -231,11 +230,13 @@ def test_what_hangs_in_one_member_is_handled_by_another_that_had_nothing_to_do(
         partitions=1,
         delivery="{timeoutSeconds: 1, toldSeconds: 0.5}",
     )
-    group.send("0", 0, 20)
     group.start("a")
-    group.wait_for_output("a", "did not come back 0.5 s after it was told to stop", 30)
+    group.wait_for_output("a", " reading ", 60)
+    # It is there, with nothing to do, before anything hangs: `a` would try again after 30 s.
     group.start("b")
-    group.wait_until_seen(20, 20)
+    wait_until(lambda: "b" in group.listing().members, 60, "b to be there")
+    group.send("0", 0, 20)
+    group.wait_until_seen(20, 60)
     assert [words for words in group.seen() if words[0] == "hangs"] == [["hangs", "in", "a"]]
     group.stop("b")
 
@@ -261,7 +262,9 @@ def test_a_kill_costs_no_more_duplicates_than_the_budget(new_group: NewGroup) ->
     group.wait_until_seen(500, 30)
     group.kill("a")
     group.start("b")
-    group.wait_until_seen(5000, 60)
+    # All may have been handled before the kill: these are not.
+    group.send("0", 5000, 5010)
+    group.wait_until_seen(5010, 60)
     group.stop("b")
     again = sum(count - 1 for count in group.counts().values())
     assert again <= 40

@@ -6,8 +6,6 @@ import base64
 import datetime
 import ipaddress
 import json
-import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from contract.ledger.worlds import CONTAINER, listed, new_id, new_names
-from support.azurite import ACCOUNT, azurite_program, free_port, node_program
-from support.wait import wait_until
+from support.azurite import ACCOUNT, azurite_process
 from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.blob import BlobLedger
 from tidegate.ports import Acquire, CreateOwnership, LedgerError, List, Refusal
@@ -57,35 +54,19 @@ def write_certificate(folder: Path) -> tuple[Path, Path]:
     return files
 
 
-def is_listening(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlobSettings]:
     """Settings of an Azurite that wants tokens, without the tokens."""
-    folder, port = tmp_path_factory.mktemp("azurite-tls"), free_port()
+    folder = tmp_path_factory.mktemp("azurite-tls")
     certificate, key = write_certificate(folder)
-    command = [
-        node_program(),
-        str(azurite_program().resolve()),
-        *("--blobHost", "127.0.0.1", "--blobPort", str(port), "--oauth", "basic"),
-        *("--cert", str(certificate), "--key", str(key)),
-        *("--inMemoryPersistence", "--skipApiVersionCheck", "--silent", "--disableTelemetry"),
-    ]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: is_listening(port), 30, f"Azurite to listen on port {port}")
+    wants = ("--oauth", "basic", "--cert", str(certificate), "--key", str(key))
+    with azurite_process(folder, *wants) as port:
         yield BlobSettings(
             CONTAINER,
             account_url=f"https://127.0.0.1:{port}/{ACCOUNT}",
             create=True,
             ca_file=str(certificate),
         )
-    finally:
-        process.terminate()
-        process.wait(timeout=10)
 
 
 class Tokens:

@@ -154,18 +154,16 @@ async def test_storage_that_hangs_holds_up_neither_its_group_nor_another(
     ledgers.open(ALARMS, setup_of(azurite, container, hub="alarms"))
     known, _ = await ledgers.look(HOME)
     assert known is not None
-    bad_storage.add(Hold(for_s=3))
+    bad_storage.add(Hold())
     # The first look finds that it is due, and waits for it in vain.
     await wait_until_async(
         lambda: time.time() - known.asked_at > FRESH_S, 5, "the listing to be no longer fresh"
     )
-    began = time.monotonic()
-    view, failure = await ledgers.look(HOME)
-    assert (view, failure) == (known, None) and time.monotonic() - began < 2.0
-    began = time.monotonic()
+    # Storage answers it nothing: that it comes back is all that there is to wait for.
+    assert await ledgers.look(HOME) == (known, None)
     assert (await ledgers.look(ALARMS))[0] is not None
-    assert time.monotonic() - began < 1.0
     # What comes late wakes the group.
+    bad_storage.clear()
     await wait_until_async(lambda: HOME in woken, 10, "the listing that came late")
     newer, failure = await ledgers.look(HOME)
     assert failure is None and newer is not None and newer.asked_at > known.asked_at

@@ -80,7 +80,7 @@ class HubOfOwn:
         )
         reading.start()
         try:
-            wait_until(lambda: arrived() >= count, 30, f"{count} events to arrive")
+            wait_until(lambda: arrived() >= count, 60, f"{count} events to arrive")
         finally:
             client.close()
             reading.join(30)
@@ -147,7 +147,7 @@ def test_a_line_is_sent_as_soon_as_it_is_there(own: HubOfOwn) -> None:
     process.stdin.flush()
     assert own.events(1)[0].body_as_str() == "first"
     process.stdin.write(b"last, without an end of line")
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 0
     assert b"sent 2 events" in said
 
@@ -159,9 +159,9 @@ def test_a_stop_sends_what_was_read_and_says_how_much_it_was(
     process = own.start("--homes", "10", "--rate", "500")
     assert process.stderr is not None
     assert b"homes" in process.stderr.readline()
-    wait_until(lambda: own.stored() > 0, 20, "events to arrive")
+    wait_until(lambda: own.stored() > 0, 60, "events to arrive")
     process.send_signal(number)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 0
     sent = int(said.decode().split("sent ")[1].split()[0].replace(",", ""))
     assert len(own.events(sent)) == sent

@@ -76,14 +76,14 @@ class Person:
             rows[:] = self.sees
             return all(any(each in row for row in rows) for each in words)
 
-        wait_until(is_there, 20, f"{words} on the screen", lambda: "\n".join(rows))
+        wait_until(is_there, 60, f"{words} on the screen", lambda: "\n".join(rows))
         return rows
 
     def end(self) -> int:
         """Lets the program end as it does by itself."""
         os.write(self.terminal, b"\n")
-        code = self.process.wait(20)
-        self._reader.join(5)
+        code = self.process.wait(60)
+        self._reader.join(30)
         return code
 
 
@@ -101,8 +101,10 @@ def a_person(columns: int, rows: int, **environment: str) -> Iterator[Person]:
 
 def test_a_person_sees_the_group_and_what_handlers_say_and_no_secret() -> None:
     with a_person(100, 24) as person:
-        person.wait_to_see("a handler warns of")
-        rows = person.wait_to_see("1,234")
+        # Rows of one picture come one after the other: all are waited for.
+        rows = person.wait_to_see(
+            "1,234", "4 of 4 partitions owned", "3  ", "a handler prints ***", "a handler warns of"
+        )
         assert rows[0].startswith("home-activity · pod-1 · 2 members · 4 of 4 partitions owned")
         (ours,) = (row for row in rows if row.startswith("0 "))
         assert ours.split()[:2] == ["0", "pod-1"]

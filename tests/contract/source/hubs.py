@@ -93,7 +93,7 @@ class SourceWorld:
         return self.server.inject(kind, hub=self.hub, **fields)
 
 
-async def events_from(reader: Reader, count: int, seconds: float = 30.0) -> list[Any]:
+async def events_from(reader: Reader, count: int, seconds: float = 60.0) -> list[Any]:
     """So many events of a reader, and none more than it gives with them."""
     found: list[Any] = []
     async with asyncio.timeout(seconds):
@@ -102,7 +102,7 @@ async def events_from(reader: Reader, count: int, seconds: float = 30.0) -> list
     return found
 
 
-async def bodies_from(reader: Reader, count: int, seconds: float = 30.0) -> list[bytes]:
+async def bodies_from(reader: Reader, count: int, seconds: float = 60.0) -> list[bytes]:
     return [event.content for event in await events_from(reader, count, seconds)]
 
 

@@ -194,7 +194,7 @@ async def test_the_sdk_says_of_a_refused_token_that_it_is_fatal(hub_server: Any)
 async def test_a_service_that_stays_away_is_told_after_the_patience_and_found_again(
     native: SourceWorld,
 ) -> None:
-    source = native.source(settings=NativeSettings(patience_s=0.5, timeout_s=1.0, quiet_s=0.2))
+    source = native.source(settings=NativeSettings(patience_s=1.0, timeout_s=10.0, quiet_s=0.2))
     native.send(numbered(2))
     reader = native.reader(source=source)
     await reader.open()

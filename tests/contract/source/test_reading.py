@@ -94,7 +94,7 @@ async def test_a_quiet_partition_gives_no_events_and_no_error(world: SourceWorld
     begun = time.monotonic()
     assert list(await reader.receive()) == []
     assert list(await reader.receive()) == []
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 30
 
 
 async def test_partitions_are_read_at_the_same_time_by_one_source(world: SourceWorld) -> None:
@@ -197,11 +197,12 @@ async def test_the_end_of_a_partition_is_told_with_its_time(world: SourceWorld) 
     source = world.source()
     empty = await source.end("0")
     assert (empty.sequence, empty.offset, empty.enqueued_at) == (-1, "-1", None)
+    before = time.time() - 1
     world.send(numbered(7))
     end = await source.end("0")
     assert end.sequence == 6
     assert end.enqueued_at is not None
-    assert abs(end.enqueued_at - time.time()) < 10
+    assert before < end.enqueued_at < time.time() + 1
     assert end.begins_at == 0
     world.inject("expire_retention", before_sequence=4)
     assert (await source.end("0")).begins_at == 4

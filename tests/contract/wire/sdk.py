@@ -58,7 +58,7 @@ class Reader:
     async def on_error(self, _context: Any, error: Exception) -> None:
         self.errors.append(error)
 
-    async def until(self, *bodies: str, seconds: float = 20) -> None:
+    async def until(self, *bodies: str, seconds: float = 60) -> None:
         """Waits until exactly these have come, in this order."""
         await wait_until_async(
             lambda: len(self.bodies) >= len(bodies),
@@ -93,4 +93,4 @@ async def reading(place: Place, **options: Any) -> AsyncIterator[Reader]:
         yield reader
     finally:
         await client.close()
-        await asyncio.wait_for(receiving, 20)
+        await asyncio.wait_for(receiving, 60)

@@ -23,7 +23,8 @@ from tidegate_amqp import Accepted
 from tidegate_hub import cli
 
 Refuse = Callable[..., str]
-QUICKLY_S = 5.0
+# A busy machine takes its time; what is given up after a patience takes longer still.
+QUICKLY_S = 15.0
 
 
 @pytest.fixture
@@ -190,7 +191,7 @@ def test_an_empty_data_directory_gets_the_default_hub_too(tmp_path: Path) -> Non
     with hub_process(tmp_path, "--data", str(tmp_path / "data")) as hub:
         assert "hub telemetry: 16 partitions" in hub.said
         second = HubProcess(tmp_path / "second", *hub.arguments)
-        assert second.process.wait(20) == 2
+        assert second.process.wait(60) == 2
         assert f"{tmp_path / 'data'} is in use by another tidegate-hub" in second.complained
         assert second.complained.count("\n") == 1
 
@@ -228,5 +229,5 @@ def test_a_signal_at_the_moment_of_its_first_word_stops_it_cleanly(by: signal.Si
     assert process.stdout is not None
     process.stdout.readline()
     process.send_signal(by)
-    _, err = process.communicate(timeout=QUICKLY_S)
+    _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, b"")

@@ -21,7 +21,7 @@ def is_greeted(place: Place) -> bool:
     line = SocketLine(place.server.port)
     try:
         line.write(HELLO)
-        answer = line.read(10)
+        answer = line.read(30)
     except ConnectionError:
         answer = b""
     finally:
@@ -46,11 +46,11 @@ def test_so_many_connections_are_cut_and_then_none(
 def test_connections_are_cut_until_the_time_is_over(
     place: Place, kind: str, parameters: dict[str, Any]
 ) -> None:
-    place.server.inject(kind, for_seconds=0.5, **parameters)
     started = time.monotonic()
+    place.server.inject(kind, for_seconds=1.5, **parameters)
     assert not is_greeted(place)
-    wait_until(lambda: is_greeted(place), 10, "a connection to be accepted again")
-    assert time.monotonic() - started >= 0.4
+    wait_until(lambda: is_greeted(place), 30, "a connection to be accepted again")
+    assert time.monotonic() - started >= 1.5
 
 
 def test_a_hub_that_stops_accepting_goes_on_serving_those_it_has(place: Place) -> None:

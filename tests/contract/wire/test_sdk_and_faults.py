@@ -92,7 +92,7 @@ async def test_a_sender_is_told_of_an_event_that_is_refused_and_may_send_it_agai
         async with producer(place) as client:
             await send(place, "1", client=client)
             # The SDK may try again by itself, so the fault stays until it has given up.
-            fault = place.server.inject(kind, hub=place.hub, for_seconds=60, **parameters)
+            fault = place.server.inject(kind, hub=place.hub, for_seconds=600, **parameters)
             if kind == "throttle":
                 await send(place, "allowed", client=client)
             before = stored(place)
@@ -111,7 +111,7 @@ async def test_a_delay_holds_a_sender_up_and_no_more(new_place: Callable[[], Pla
         place.server.inject("delay", hub=place.hub, times=1, seconds=1.5, on=operation)
         started = time.monotonic()
         await send(place, "1", "2")
-        assert 1.5 < time.monotonic() - started < 15
+        assert 1.5 < time.monotonic() - started < 40
         return stored(place)
 
     assert await side_by_side(new_place, scenario, ("send",), ("attach",), ("token",)) == [2] * 3
@@ -121,18 +121,18 @@ async def test_a_delay_at_connecting_holds_a_sender_up(place: Place) -> None:
     place.server.inject("delay", times=1, seconds=1.5, on="connect")
     started = time.monotonic()
     await send(place, "1")
-    assert 1.5 < time.monotonic() - started < 15
+    assert 1.5 < time.monotonic() - started < 40
     assert stored(place) == 1
 
 
 async def test_a_hub_that_stops_accepting_takes_clients_again_later(place: Place) -> None:
     async with producer(place) as connected:
         await send(place, "1", client=connected)
+        started = time.monotonic()
         place.server.inject("stop_accepting", for_seconds=1.0)
         await send(place, "2", client=connected)
-        started = time.monotonic()
         await send(place, "3")
-        assert time.monotonic() - started > 0.5
+        assert time.monotonic() - started >= 1.0
     assert stored(place) == 3
 
 

@@ -94,7 +94,7 @@ async def test_one_partition_that_cannot_be_asked_holds_up_no_other() -> None:
     said: list[Report] = []
     ends = Ends(cast(Any, hub), cast(Any, hub), board, board, said.append)
     telling = asyncio.create_task(ends.tell())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while board.places["0"].end is None or board.places["2"].begins_at is None:
             await asyncio.sleep(0.01)
     telling.cancel()

@@ -87,6 +87,18 @@ def test_quick_is_asked_for_by_the_environment(environment: dict[str, str], quic
     assert harness.is_quick(environment) is quick
 
 
+def test_a_quick_run_leaves_the_results_of_a_whole_one_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for quick, ours in (("0", 1.0), ("1", 2.0)):
+        monkeypatch.setenv("QUICK", quick)
+        bench = harness.Bench("sample", results=tmp_path)
+        bench.add(harness.make_line("start", "s", ours=ours))
+        bench.finish()
+    whole, apart = tmp_path / "sample.json", tmp_path / "quick" / "sample.json"
+    assert [json.loads(path.read_text())[0]["ours"] for path in (whole, apart)] == [1.0, 2.0]
+
+
 def test_a_timed_program_is_measured_by_wall_and_by_cpu() -> None:
     burn = "import time\nwhile time.process_time() < 0.2: pass\nprint('burnt')"
     ran = harness.timed([sys.executable, "-c", burn], timeout_s=30)

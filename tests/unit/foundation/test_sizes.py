@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from support.tree import files_of, named
+from support.tree import files_of, named, parsed
 
 LINES_IN_A_FILE = 300
 LINES_IN_A_FUNCTION = 70
 
 
-def long_functions(source: str) -> list[tuple[str, int]]:
-    """The functions of a source text that are too long, with their lines."""
+def long_functions(tree: ast.Module) -> list[tuple[str, int]]:
+    """The functions of a module that are too long, with their lines."""
     functions = (
         node
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     )
     sized = ((node.name, (node.end_lineno or 0) - node.lineno + 1) for node in functions)
@@ -37,7 +37,7 @@ def test_no_function_is_longer_than_70_lines() -> None:
     too_long = {
         f"{named(path)}: {name}": lines
         for path in files_of(".py")
-        for name, lines in long_functions(path.read_text(encoding="utf-8"))
+        for name, lines in long_functions(parsed(path))
     }
     assert not too_long, (
         f"{too_long}: a function has at most {LINES_IN_A_FUNCTION} lines. Give a name to the part "
@@ -49,13 +49,13 @@ def test_every_module_opens_with_its_purpose() -> None:
     silent = [
         named(path)
         for path in files_of(".py")
-        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        if not ast.get_docstring(parsed(path))
     ]
     assert not silent, f"{silent}: open each module with a docstring: what it is for, its rules"
 
 
 def test_a_function_of_71_lines_is_found() -> None:
     body = "\n".join("    pass" for _ in range(70))
-    assert long_functions(f"def long():\n{body}") == [("long", 71)]
-    assert long_functions(f"async def long():\n{body}") == [("long", 71)]
+    for kind in ("def", "async def"):
+        assert long_functions(ast.parse(f"{kind} long():\n{body}")) == [("long", 71)]
     assert long_functions("def short():\n    pass") == []

@@ -39,7 +39,7 @@ def test_a_step_says_how_far_it_is(
 
     monkeypatch.setattr(steps, "say", overheard)
     with steps.step("packages", SMALL, [tmp_path]):
-        assert reported.wait(10), "no progress was said"
+        assert reported.wait(30), "no progress was said"
     assert "   so far: 0 MB on disk, 0.0 s\n" in capsys.readouterr().out
 
 
@@ -119,7 +119,7 @@ def test_two_set_ups_of_one_folder_wait_for_each_other(
         thread.start()
         assert "waiting for another set-up" in said.get(timeout=30)
         inside.append("first")
-    thread.join(10)
+    thread.join(30)
     assert inside == ["first", "second"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -39,19 +38,22 @@ async def test_batches_come_in_order_and_are_told_as_handled_when_the_handler_is
 
 async def test_a_plain_handler_runs_on_one_thread_of_its_partition_and_holds_nobody_up() -> None:
     threads: set[int] = set()
+    has_turned = threading.Event()
 
     def handle(events: list[MadeEvent], context: Context) -> None:
         threads.add(threading.get_ident())
-        time.sleep(0.05)
+        assert has_turned.wait(30), "the loop was held up"
 
     delivery = Delivery(handle)
     giving = asyncio.create_task(delivery.give(0, 20))
     turns = 0
     while not giving.done():
         turns += 1
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0.001)
+        if turns > 5:
+            has_turned.set()
     await giving
-    assert turns > 5
+    assert delivery.kinds == []
     assert len(threads) == 1
     assert threading.get_ident() not in threads
 

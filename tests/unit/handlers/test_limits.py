@@ -61,7 +61,7 @@ async def test_a_slow_handler_of_single_events_tells_how_far_it_came_and_stops_b
     await wait_until_async(lambda: delivery.outcomes, 5, "a first outcome")
     assert not giving.done()
     delivery.partition.finish()
-    await asyncio.wait_for(giving, 1.0)
+    await asyncio.wait_for(giving, 30)
     assert delivery.done is not None
     assert 2 <= delivery.done < 9
 
@@ -85,7 +85,7 @@ async def test_a_handler_over_its_time_is_told_and_what_it_was_given_is_given_ag
             raise InterruptedError("told to stop")
 
     handle: Any = asynchronous if kind == "async" else plain
-    delivery = Delivery(handle, replace(QUICK, timeout_s=0.1))
+    delivery = Delivery(handle, replace(QUICK, timeout_s=0.5))
     await delivery.give(0, 3)
     assert calls == [1, 2]
     assert delivery.done == 2
@@ -116,14 +116,16 @@ async def test_a_handler_that_does_not_come_back_is_given_up_and_its_thread_goes
     release.set()
     await giving
     assert order == ["first", "first is back", "second"]
-    await asyncio.wait_for(is_back.wait(), 10)
+    await asyncio.wait_for(is_back.wait(), 30)
 
 
 async def test_a_drop_cancels_what_runs_and_nothing_of_it_counts() -> None:
     ends: list[str] = []
+    begun = asyncio.Event()
 
     async def handle(events: list[MadeEvent], context: Context) -> None:
         context.state["n"] = 1
+        begun.set()
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -132,7 +134,7 @@ async def test_a_drop_cancels_what_runs_and_nothing_of_it_counts() -> None:
 
     delivery = Delivery(handle)
     giving = asyncio.create_task(delivery.give(0, 3))
-    await asyncio.sleep(0.05)
+    await asyncio.wait_for(begun.wait(), 30)
     giving.cancel()
     await asyncio.wait([giving])
     assert giving.cancelled()

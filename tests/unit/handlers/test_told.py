@@ -200,7 +200,7 @@ async def test_a_batch_waits_to_be_filled_and_is_given_when_its_time_has_come() 
     async def handle(events: list[MadeEvent], context: Context) -> None:
         seen.append(numbers(events))
 
-    delivery = Delivery(handle, replace(QUICK, batch=replace(QUICK.batch, max_wait_s=0.2)))
+    delivery = Delivery(handle, replace(QUICK, batch=replace(QUICK.batch, max_wait_s=0.5)))
     await delivery.give(0, 2)
     await delivery.give(2, 4)
     assert seen == []

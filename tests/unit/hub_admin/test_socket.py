@@ -41,8 +41,20 @@ def client(hub: RunningHub) -> Iterator[http.client.HTTPConnection]:
 
 @pytest.fixture
 async def impatient() -> AsyncIterator[Admin]:
+    async with an_admin(SHORT) as admin:
+        yield admin
+
+
+@pytest.fixture
+async def patient() -> AsyncIterator[Admin]:
+    async with an_admin(Limits()) as admin:
+        yield admin
+
+
+@contextlib.asynccontextmanager
+async def an_admin(limits: Limits) -> AsyncIterator[Admin]:
     server = make_hub("telemetry:4")
-    admin = await Admin.start(server, "127.0.0.1", 0, SHORT)
+    admin = await Admin.start(server, "127.0.0.1", 0, limits)
     yield admin
     admin.stop()
     await wait_until_async(lambda: not admin.connections, 5, "all connections to end")
@@ -155,7 +167,7 @@ async def opened(admin: Admin) -> AsyncIterator[tuple[asyncio.StreamReader, asyn
 async def test_half_a_request_is_given_up_after_a_while(impatient: Admin) -> None:
     async with opened(impatient) as (reader, writer):
         writer.write(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nab")
-        said = await asyncio.wait_for(reader.read(), 5)
+        said = await asyncio.wait_for(reader.read(), 30)
         assert said.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
 
 
@@ -174,7 +186,7 @@ async def test_a_request_that_trickles_in_is_given_up_too(impatient: Admin) -> N
 
 async def test_a_connection_without_a_request_is_closed_in_silence(impatient: Admin) -> None:
     async with opened(impatient) as (reader, _):
-        assert await asyncio.wait_for(reader.read(), 5) == b""
+        assert await asyncio.wait_for(reader.read(), 30) == b""
 
 
 async def test_a_client_that_reads_no_answers_is_cut_and_never_fills_memory(
@@ -202,13 +214,13 @@ async def test_a_client_that_reads_no_answers_is_cut_and_never_fills_memory(
     peer.close()
 
 
-async def test_no_more_than_a_hundred_connections_are_open(impatient: Admin) -> None:
+async def test_no_more_than_a_hundred_connections_are_open(patient: Admin) -> None:
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(100):
-            await stack.enter_async_context(opened(impatient))
-        await wait_until_async(lambda: len(impatient.connections) == 100, 5, "100 connections")
-        reader, _ = await stack.enter_async_context(opened(impatient))
-        assert await asyncio.wait_for(reader.read(), 0.4) == b""
+            await stack.enter_async_context(opened(patient))
+        await wait_until_async(lambda: len(patient.connections) == 100, 30, "100 connections")
+        reader, _ = await stack.enter_async_context(opened(patient))
+        assert await asyncio.wait_for(reader.read(), 30) == b""
 
 
 PROBE = """

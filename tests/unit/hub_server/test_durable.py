@@ -28,7 +28,7 @@ class SlowStore(Store):
 
     def sync(self) -> None:
         self.begun += 1
-        assert self.may_end.acquire(timeout=10), "the test did not let the flush end"
+        assert self.may_end.acquire(timeout=30), "the test did not let the flush end"
         if self.failure is not None:
             raise self.failure
 
@@ -67,7 +67,7 @@ async def test_finishing_does_not_wait_for_what_comes_after_it() -> None:
         commit.when_durable(again)
 
     commit.when_durable(again)
-    await asyncio.wait_for(commit.finish(), 5)
+    await asyncio.wait_for(commit.finish(), 30)
 
 
 async def test_finishing_waits_for_nothing_where_nothing_is_due() -> None:
@@ -114,7 +114,7 @@ async def test_finishing_gives_a_disk_up_that_hangs() -> None:
     store, told, reported = SlowStore(), list[StorageError | None](), list[str]()
     commit = GroupCommit(store, reported.append)
     commit.when_durable(told.append)
-    await asyncio.wait_for(commit.finish(0.05), 5)
+    await asyncio.wait_for(commit.finish(0.05), 30)
     assert told == []
     (line,) = reported
     assert line.endswith("1 sends stay unanswered")
@@ -173,7 +173,7 @@ async def test_a_client_that_left_before_the_flush_harms_nobody() -> None:
     gone.line.cut()
     store.may_end.release()
     store.may_end.release()
-    await asyncio.wait_for(commit.finish(), 5)
+    await asyncio.wait_for(commit.finish(), 30)
     assert stays.outcome(kept).state == Accepted()
 
 

@@ -115,7 +115,7 @@ def test_a_roll_waits_for_the_flush_of_its_own_file_alone(
     assert flushing.wait(30)
     roll = Thread(target=fill, args=(rolling, [40] * 5))
     roll.start()
-    roll.join(10)
+    roll.join(20)
     has_rolled = not roll.is_alive()
     go_on.set()
     sync.join(30)

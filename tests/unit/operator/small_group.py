@@ -55,6 +55,8 @@ class SmallGroup:
         self.members: dict[str, Member] = {}
         self.roster: Roster | None = None
         self.moved: Counter[str] = Counter()
+        # A partition that nobody takes, whatever the plan says.
+        self.halted = ""
         self._planned_for: object = None
         self._planned = Plan({}, {}, ())
 
@@ -144,7 +146,8 @@ class SmallGroup:
                 elif paused.is_paused or partition in paused.paused:
                     self._move(partition, None)
             elif tenure.owner is None and target == member.name and not member.is_leaving:
-                self._move(partition, member)
+                if partition != self.halted:
+                    self._move(partition, member)
         if member.is_leaving:
             self._stop(member)
 

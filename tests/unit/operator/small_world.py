@@ -14,6 +14,7 @@ from random import Random
 from simulation.operator_cluster import Cluster, Pod
 from tidegate.model import Roster
 from tidegate_operator.decide import Memory, steps
+from tidegate_operator.lag import GroupLag
 from tidegate_operator.model import BreakLease, GroupKey, LedgerView, Observation, Steps, Wish
 from unit.operator.small_group import SmallGroup
 
@@ -36,6 +37,7 @@ class SmallOperator:
     """One operator: what it remembers, and what it may not know."""
 
     memory: Memory = field(default_factory=Memory)
+    lag: GroupLag | None = None
     seen: Observation | None = None
     due_at: float = 0.0
     is_up: bool = True
@@ -47,10 +49,10 @@ class SmallOperator:
 class SmallWorld(SmallGroup):
     """See the module."""
 
-    def __init__(self, partitions: int, pods: int, seed: int = 0) -> None:
+    def __init__(self, partitions: int, pods: int, seed: int = 0, start_s: float = START_S) -> None:
         super().__init__(partitions, Random(f"small world {seed}"))
         self.wish = Wish(min_replicas=0, max_replicas=12, replicas=pods)
-        self.cluster = Cluster(pods, self.dice, START_S, self._asked_to_stop)
+        self.cluster = Cluster(pods, self.dice, start_s, self._asked_to_stop)
         self.operators = [SmallOperator()]
         self.weather = Weather()
         self.roster_writes = self.cluster_writes = 0
@@ -93,7 +95,7 @@ class SmallWorld(SmallGroup):
         self._sized_by_hand_at = self.now
 
     def restart_operator(self) -> None:
-        self.operators[0].memory = Memory()
+        self.operators[0].memory, self.operators[0].lag = Memory(), None
 
     # --- time
 
@@ -145,11 +147,16 @@ class SmallWorld(SmallGroup):
 
     # --- operators
 
+    def lag_of(self, operator: SmallOperator, observed: Observation) -> GroupLag | None:
+        """None: its size is not decided by its lag."""
+        return None
+
     def _operator_looks(self, operator: SmallOperator) -> None:
         if not operator.is_up or self.now < operator.due_at:
             return
         observed = self._observation(operator)
-        found, operator.memory = steps(observed, operator.memory)
+        operator.lag = self.lag_of(operator, observed)
+        found, operator.memory = steps(observed, operator.memory, operator.lag)
         operator.due_at = self.now + min(found.again_s, 1.0)
         assert observed.workload is not None
         version = observed.workload.resource_version

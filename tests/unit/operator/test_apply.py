@@ -159,6 +159,7 @@ async def test_a_write_that_failed_is_made_again(world: World) -> None:
     world.kube.fails = Unreachable("away")
     with pytest.raises(Unreachable):
         await world.apply()
+    world.now += 1.0
     assert (await world.apply()).written == (world.name(DEPLOYMENT),)
 
 

@@ -54,6 +54,7 @@ async def test_a_group_that_is_made_anew_waits_for_the_old_ones_objects(world: W
         await world.apply()
     for name in [*world.kube.objects]:
         world.kube.take(name)
+    world.now += 1.0
     assert len((await world.apply()).written) == 5
 
 

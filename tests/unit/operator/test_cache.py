@@ -173,10 +173,12 @@ def test_new_pods_get_the_revision_that_the_deployment_is_at() -> None:
             "metadata": {
                 "annotations": {"deployment.kubernetes.io/revision": number},
                 "labels": {"pod-template-hash": revision},
-                "ownerReferences": [{"uid": owner}],
+                "ownerReferences": [{"uid": owner, "controller": True}],
             }
         }
 
     sets = [replica_set("3", "old"), replica_set("4", "new"), replica_set("4", "alien", "d-2")]
     assert newest_revision(deployment(), sets) == "new"
     assert newest_revision(deployment(), sets[:1]) == ""
+    sets.append(replica_set("10", "newer than the Deployment says"))
+    assert newest_revision(deployment(), sets) == "newer than the Deployment says"

@@ -116,6 +116,27 @@ def test_what_keeps_it_from_being_ready_is_said(process: Process) -> None:
     assert "may not list pods" in process.health.ready().reason
 
 
+def test_a_status_that_cannot_be_written_is_said_and_makes_nobody_unready(
+    process: Process,
+) -> None:
+    process.vitals.watches.complete.set()
+    untold = process.vitals.untold
+    for _ in range(3):
+        untold.failed(HOME, ValueError("its role may not patch its status"))
+    untold.events_failed, untold.events_lost = 5, 2
+    ready = process.health.ready()
+    assert ready.is_good and process.alive()[0]
+    assert "default/home: its role may not patch its status" in ready.reason
+    found = process.metrics()
+    assert found["tidegate_operator_groups_untold"] == 1
+    assert found["tidegate_operator_status_failures_total"] == 3
+    assert found["tidegate_operator_event_failures_total"] == 5
+    assert found["tidegate_operator_events_lost_total"] == 2
+    untold.written(HOME)
+    assert process.metrics()["tidegate_operator_groups_untold"] == 0
+    assert "cannot" not in process.health.ready().reason
+
+
 def test_metrics_have_the_names_that_dashboards_use(process: Process) -> None:
     metadata = {"namespace": "default", "name": "home", "uid": "1", "resourceVersion": "1"}
     process.vitals.cache.hear(CONSUMER_GROUP, {"metadata": metadata}, is_gone=False)

@@ -16,6 +16,7 @@ from tidegate_operator.kube_errors import (
     NotThere,
     Permission,
     Unreachable,
+    asked_pause_s,
     refusal,
 )
 
@@ -122,6 +123,15 @@ def test_what_is_asked_too_often_is_asked_again_when_the_api_says() -> None:
     error = refusal(WHAT, 429, b"{}", "7")
     assert isinstance(error, Unreachable)
     assert error.retry_after_s == 7.0
+
+
+@pytest.mark.parametrize("status", [403, 409, 422, 429, 503])
+def test_the_pause_that_the_api_asks_for_is_known_whatever_it_refuses(status: int) -> None:
+    assert asked_pause_s(refusal(WHAT, status, b"{}", "7")) == 7.0
+    for unread in (None, "", "-1", "soon", "Wed, 21 Oct 2026 07:28:00 GMT"):
+        assert asked_pause_s(refusal(WHAT, status, b"{}", unread)) == 0.0
+    assert asked_pause_s(refusal(WHAT, status, b"{}", "86400")) == 300.0
+    assert asked_pause_s(ValueError("no answer of the API")) == 0.0
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>no gateway</html>", b"[]", b"\xff"])

@@ -99,7 +99,7 @@ async def test_an_event_that_cannot_be_written_is_in_the_log_and_holds_nothing_u
     world.written.fails = Denied("may not create events")
     with caplog.at_level(logging.WARNING):
         assert not await world.say()
-    assert "the Event ScalingIn of activity: may not create events" in caplog.text
+    assert "Events of activity: may not create events" in caplog.text
     world.written.fails = None
     assert await world.say()
 

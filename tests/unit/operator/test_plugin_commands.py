@@ -146,7 +146,16 @@ def test_what_cannot_be_understood_ends_with_2(run: Run, words: tuple[str, ...])
 
 def test_every_command_says_what_it_does() -> None:
     said = parser().format_help()
-    for name in ("partitions", "watch", "pause", "resume", "move", "rewind", "deadletters"):
+    for name in (
+        "partitions",
+        "explain",
+        "watch",
+        "pause",
+        "resume",
+        "move",
+        "rewind",
+        "deadletters",
+    ):
         assert name in said
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.plugin_api import PluginApi
-from unit.operator.plugin_groups import NAME, NAMESPACE, Run, group
+from unit.operator.plugin_groups import NAME, NAMESPACE, Run, group, member
 
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/servers"
 
@@ -133,3 +133,50 @@ def test_without_the_kubernetes_package_it_says_what_to_install() -> None:
     )
     assert (ran.returncode, ran.stdout) == (78, "")
     assert ran.stderr.strip().endswith("install tidegate[operator]")
+
+
+# --- moving in groups whose partitions are too many for a status
+
+
+def put_large_group(groups_api: PluginApi, members: int = 2) -> None:
+    document = group()
+    told = [member(f"home-{number}") for number in range(members)]
+    document["status"].update(partitions=200, members=told)
+    del document["status"]["partitionStates"]
+    groups_api.put_group(document)
+
+
+@pytest.mark.parametrize(("has_secret", "code"), [(False, 78), (True, 1)])
+def test_where_the_ledger_cannot_be_read_nothing_is_pinned_and_what_to_write_is_said(
+    run: Run,
+    groups_api: PluginApi,
+    capsys: pytest.CaptureFixture[str],
+    has_secret: bool,
+    code: int,
+) -> None:
+    put_large_group(groups_api)
+    if has_secret:
+        secret = {"metadata": {"name": "servers", "namespace": NAMESPACE}, "data": servers()}
+        groups_api.put(SECRET, secret)
+    assert run("move", NAME, "150", "--to", "home-1") == code
+    said = capsys.readouterr().err
+    assert "Nothing was changed" in said and "--limit-s 0" in said
+    # There is no such option here.
+    assert "--in-pod" not in said
+    assert groups_api.patches == []
+
+
+def test_one_that_is_not_waited_for_reads_no_secret(run: Run, groups_api: PluginApi) -> None:
+    put_large_group(groups_api)
+    groups_api.forbidden[f"get {SECRET}"] = "secrets is forbidden"
+    assert run("move", NAME, "150", "--to", "home-1", "--limit-s", "0") == 0
+    assert groups_api.patches == [{"spec": {"pins": {"150": "home-1"}}}]
+
+
+def test_of_more_members_than_a_status_tells_any_may_be_meant(
+    run: Run, groups_api: PluginApi
+) -> None:
+    put_large_group(groups_api, members=127)
+    assert run("move", NAME, "150", "--to", "home-200", "--limit-s", "0") == 78
+    put_large_group(groups_api, members=128)
+    assert run("move", NAME, "150", "--to", "home-200", "--limit-s", "0") == 0

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from support.tree import ROOT
-from tidegate_operator import conditions, letting_go, secrets, size_conditions
+from tidegate_operator import claims, conditions, letting_go, secrets, size_conditions
 from tidegate_operator.kinds import CONFIG_MAP, SECRET
 from tidegate_operator.model import LedgerTrouble
 from tidegate_operator.pod_troubles import REASONS as OF_PODS
@@ -71,7 +71,7 @@ def _value(module: ModuleType, node: ast.expr) -> str:
 
 def told() -> set[tuple[str, str]]:
     found = {pair for path in MODULES for pair in told_by(path)}
-    elsewhere = {*OF_PODS, *LedgerTrouble, *secrets.MISSING.values()}
+    elsewhere = {*OF_PODS, *LedgerTrouble, *secrets.MISSING.values(), claims.SHARED}
     return {
         (kind, str(reason))
         for kind, reason in found | {(READY, reason) for reason in elsewhere}

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tidegate_operator.engines import EngineNotThereError, RenderInput, engine_of, names_of
-from tidegate_operator.engines.inputs import SecretMount, labels_of, render_input
+from tidegate_operator.engines.inputs import LEDGER, SecretMount, labels_of, render_input
 from tidegate_operator.kinds import Document, name_of
 from tidegate_operator.model import GroupKey
 from tidegate_operator.spec import read_spec
@@ -134,7 +134,7 @@ def test_of_a_secret_only_the_keys_that_are_named_are_mounted_read_only() -> Non
     [
         {"group_yaml": "kind: Other\n"},
         {"handler_hash": "def"},
-        {"secrets": (replace(SECRETS[0], version="8"), SECRETS[1])},
+        {"secrets": (replace(SECRETS[0], hash="8"), SECRETS[1])},
         {"image": "registry.example/tidegate:2"},
     ],
 )
@@ -154,6 +154,14 @@ def test_a_handler_that_blocks_for_as_long_as_it_may_is_not_restarted() -> None:
     wanted = replace(WANTED, handler_timeout_s=600, told_s=10)
     probe = consumer_of(wanted)["livenessProbe"]
     assert probe["periodSeconds"] * (probe["failureThreshold"] - 1) > 610
+
+
+def test_a_handler_that_blocks_for_as_long_as_it_may_does_not_make_its_pod_unready() -> None:
+    """Kubernetes ends pods that are not ready first, whoever was told to leave."""
+    wanted = replace(WANTED, handler_timeout_s=600, told_s=10)
+    probe = consumer_of(wanted)["readinessProbe"]
+    assert probe["timeoutSeconds"] * (probe["failureThreshold"] - 1) > 610
+    assert probe["periodSeconds"] == 1, "so that a new pod is ready as soon as it has joined"
 
 
 def test_ready_means_that_the_member_has_joined() -> None:
@@ -219,7 +227,7 @@ def test_what_is_rendered_is_what_the_consumer_group_asks_for() -> None:
     }
     wanted = render_input(
         KEY, "uid-1", read_spec(document), image="i", pull_policy="Always",
-        secret_versions={"hub": "5"}, handler_hash="h",
+        secret_hashes={"hub": "5"}, handler_hash="h", ledger="a/b/c/",
     )  # fmt: skip
     pod = pod_of(wanted)
     assert pod["metadata"]["labels"]["azure.workload.identity/use"] == "true"
@@ -233,3 +241,6 @@ def test_what_is_rendered_is_what_the_consumer_group_asks_for() -> None:
     assert file == {"file": "/etc/tidegate/secrets/hub/events"}
     assert "/etc/tidegate/secrets/hub" in mounted
     json.dumps(made(wanted))
+    # Where it rolls nothing.
+    assert made(wanted)["Deployment"]["metadata"]["annotations"][LEDGER] == "a/b/c/"
+    assert LEDGER not in pod["metadata"]["annotations"]

@@ -53,6 +53,44 @@ def test_the_choice_stands_whatever_loads_do_meanwhile() -> None:
     assert again.roster is None
 
 
+def test_the_choice_stands_although_the_next_listing_is_older_than_the_roster() -> None:
+    seen = rolling(settled(4))
+    first = seen.decide()
+    seen.follow(replace(first, roster=None))
+    (victim,) = first.leaving
+    for name in ("m0", "m1", "m2", "m3"):
+        heavy = 0.9 if name == victim else 0.1
+        seen.members[name] = presence(name, loads=dict.fromkeys(seen.owners, heavy))
+    again = seen.decide()
+    assert again.leaving == first.leaving
+    assert not again.deletion_costs, "Kubernetes would end another one than was told"
+
+
+def test_whom_kubernetes_would_end_first_leaves_while_nothing_has_been_given_away() -> None:
+    seen = rolling(settled(4))
+    first = seen.decide()
+    seen.follow(first)
+    (victim,) = first.leaving
+    other = next(name for name in ("m0", "m1", "m2", "m3") if name != victim)
+    seen.change(other, is_ready=False)
+    found = seen.decide()
+    assert found.leaving == {other}
+    assert found.deletion_costs == {other: -1000, victim: 0}
+    seen.follow(found)
+    seen.change(other, is_ready=True)
+    assert seen.decide().leaving == {other}, "and is not chosen anew"
+
+
+def test_who_may_have_given_something_away_leaves_whoever_is_not_ready_then() -> None:
+    seen = rolling(settled(4))
+    seen.follow(first := seen.decide())
+    (victim,) = first.leaving
+    seen.join("n0")
+    other = next(name for name in ("m0", "m1", "m2", "m3") if name != victim)
+    seen.change(other, is_ready=False)
+    assert seen.decide().leaving == {victim}
+
+
 def test_a_new_pod_that_does_not_come_within_a_minute_is_waited_for_no_longer() -> None:
     seen = rolling(settled(4))
     for _ in range(59):
@@ -160,3 +198,14 @@ def test_a_cold_start_expects_all_pods_that_are_made() -> None:
     assert found.roster is not None
     assert found.roster.expected == ("m0", "m1", "m2")
     assert "waiting for m0, m1, m2 to join" in found.doing
+
+
+def test_while_it_is_not_known_which_pods_are_new_a_rollout_tells_nobody_to_leave() -> None:
+    seen = rolling(settled(4))
+    assert seen.workload is not None
+    seen.workload = replace(seen.workload, revision="")
+    found = seen.decide()
+    assert not found.leaving and not found.deletion_costs
+    seen.wish = replace(seen.wish, replicas=3)
+    found = seen.decide()
+    assert not found.leaving and found.replicas is None, "it might be one of the new pods"

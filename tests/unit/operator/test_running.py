@@ -18,7 +18,7 @@ from support.operator_process import operator_process
 from support.small_api import SmallApi, small_api
 from support.wait import wait_until_async
 from tidegate_operator.kinds import CONSUMER_GROUP, DEPLOYMENT, LEASE, SECRET, ObjectName
-from tidegate_operator.kube import connect
+from tidegate_operator.kube import connect, connected
 from tidegate_operator.model import GroupKey
 from tidegate_operator.running import EndedError, Operator
 from tidegate_operator.secrets import KnownSecrets
@@ -88,7 +88,7 @@ def put(api: SmallApi, name: str = "activity", **spec: Any) -> None:
             "metadata": {"namespace": "homes", "name": name},
             "spec": {
                 "source": {"eventHubs": {"hub": "telemetry", "connectionString": secret}},
-                "ledger": {"container": "ledger", "connectionString": {**secret, "key": "storage"}},
+                "ledger": {"container": name, "connectionString": {**secret, "key": "storage"}},
                 "handler": {"code": "handler:handle"},
                 **spec,
             },
@@ -142,6 +142,56 @@ async def test_nothing_is_remembered_of_a_group_that_was_deleted_and_made_again(
             api.take(ObjectName(CONSUMER_GROUP, "homes", "activity"))
             operator.hear(CONSUMER_GROUP, made, is_gone=True)
     finally:
+        for kube in kubes:
+            await kube.close()
+
+
+async def test_an_operator_that_no_longer_leads_remembers_no_group(api: SmallApi) -> None:
+    """It is not told of those that are deleted while another leads."""
+    async with connected() as kube, connected() as control:
+        operator = Operator(SETTINGS, kube, control, KnownSecrets())
+        operator.leader._leads_until = float("inf")
+        operator.watches.complete.set()
+        put(api)
+        made = api.get(CONSUMER_GROUP, "homes", "activity")
+        assert made is not None
+        operator.hear(CONSUMER_GROUP, made, is_gone=False)
+        leading = asyncio.create_task(operator._lead())
+        await until_made(api, "activity")
+        key = GroupKey("homes", "activity")
+        assert key in operator._notes and key in operator._edges.ledgers._shelves
+        leading.cancel()
+        await asyncio.wait([leading])
+        assert not operator._notes and not operator._edges.ledgers._shelves
+        await operator._edges.ledgers.close()
+
+
+async def test_a_defect_is_what_its_round_ends_with_although_nobody_may_tell_of_it(
+    api: SmallApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubes = [connect(), connect()]
+    operator = Operator(SETTINGS, kubes[0], kubes[1], KnownSecrets())
+    operator.leader._leads_until = float("inf")
+    put(api)
+    made = api.get(CONSUMER_GROUP, "homes", "activity")
+    assert made is not None
+    operator.hear(CONSUMER_GROUP, made, is_gone=False)
+    key = GroupKey("homes", "activity")
+
+    async def fails(*_: Any) -> Any:
+        operator.leader._leads_until = float("-inf")
+        raise ValueError("a defect")
+
+    try:
+        await operator._round(key)
+        before = found_status(api, "activity")
+        monkeypatch.setattr("tidegate_operator.running.reconcile", fails)
+        with pytest.raises(ValueError, match="a defect"):
+            await operator._round(key)
+        assert found_status(api, "activity") == before
+    finally:
+        await operator._edges.ledgers.close()
+        await operator._edges.hubs.close()
         for kube in kubes:
             await kube.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import time
 from collections import Counter
 from dataclasses import replace
@@ -84,19 +85,22 @@ class Reading:
     def __init__(self) -> None:
         self.cluster = Cluster()
         self.hidden = KnownSecrets()
+        self.salt = "uid-1"
         self.reader = SecretReader(self.cluster, SETTINGS, self.hidden, lambda: self.cluster.now)
 
     async def look(self, after_s: float = 0.0, spec: OperatorSpec | None = None) -> Sight:
         self.cluster.now += after_s
         spec = spec or spec_of()
-        return await self.reader.look("default", secrets_of(spec), spec.handler.config_map)
+        return await self.reader.look(
+            "default", secrets_of(spec), spec.handler.config_map, self.salt
+        )
 
 
 async def test_the_values_of_the_keys_that_are_named_open_a_group() -> None:
     reading = Reading()
     reading.cluster.put(SECRET, "azure", events=EVENTS, storage=STORAGE, other="not ours")
     sight = await reading.look()
-    assert not sight.failures and sight.versions == {"azure": "1"}
+    assert not sight.failures and sight.hashes.keys() == {"azure"}
     assert set(sight.values) == {("azure", "events"), ("azure", "storage")}
     setup = sight.setup_of("home", spec_of())
     assert setup.blobs.account == "acct"
@@ -127,20 +131,45 @@ async def test_a_secret_is_read_once_and_then_only_its_version_is_asked_for() ->
 async def test_a_rotated_secret_is_there_within_half_a_minute() -> None:
     reading = Reading()
     reading.cluster.put(SECRET, "azure", events=EVENTS, storage=STORAGE)
-    await reading.look()
+    before = await reading.look()
     reading.cluster.put(SECRET, "azure", events="Endpoint=sb://new/", storage=STORAGE)
     sight = await reading.look(after_s=SETTINGS.secrets_every_s)
     assert sight.values["azure", "events"] == "Endpoint=sb://new/"
-    assert sight.versions == {"azure": "2"}
+    assert sight.hashes != before.hashes
+
+
+async def test_only_what_the_group_uses_of_a_secret_is_in_its_hash() -> None:
+    reading = Reading()
+    reading.cluster.put(SECRET, "azure", events=EVENTS, storage=STORAGE)
+    before = await reading.look()
+    # A label was changed; then a key that the group does not use.
+    reading.cluster.put(SECRET, "azure", events=EVENTS, storage=STORAGE)
+    assert (await reading.look(after_s=60.0)).hashes == before.hashes
+    reading.cluster.put(SECRET, "azure", events=EVENTS, storage=STORAGE, other="new")
+    assert (await reading.look(after_s=60.0)).hashes == before.hashes
+    assert reading.cluster.asked["whole"] == 3
+    swapped = {"events": STORAGE, "storage": EVENTS}
+    reading.cluster.put(SECRET, "azure", **swapped)
+    assert (await reading.look(after_s=60.0)).hashes != before.hashes
+
+
+async def test_a_hash_tells_nobody_which_other_group_has_the_same_secret() -> None:
+    reading = Reading()
+    reading.cluster.put(SECRET, "azure", events=EVENTS, storage=STORAGE)
+    ours = (await reading.look()).hashes["azure"]
+    reading.salt = "uid-of-another-group"
+    theirs = (await reading.look()).hashes["azure"]
+    assert ours != theirs
+    assert re.fullmatch("[0-9a-f]{16}", ours) and re.fullmatch("[0-9a-f]{16}", theirs)
 
 
 async def test_a_clock_that_is_set_back_does_not_keep_a_rotated_secret_away() -> None:
     reading = Reading()
     reading.cluster.put(SECRET, "azure", events=EVENTS, storage=STORAGE)
-    await reading.look()
+    before = await reading.look()
     reading.cluster.put(SECRET, "azure", events="Endpoint=sb://new/", storage=STORAGE)
     sight = await reading.look(after_s=-3600.0)
-    assert sight.versions == {"azure": "2"}
+    assert sight.hashes != before.hashes
 
 
 async def test_a_missing_secret_says_what_to_do_and_is_found_soon() -> None:

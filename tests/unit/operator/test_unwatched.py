@@ -113,6 +113,32 @@ async def test_what_somebody_changes_back_again_and_again_is_not_looked_at_more_
     assert writes <= 4
 
 
+async def test_what_was_refused_is_tried_at_once_where_the_object_has_changed(
+    listed: Listed,
+) -> None:
+    world, tries = listed.world, 0
+
+    async def refuses(document: Document) -> Document:
+        nonlocal tries
+        tries += 1
+        raise Denied("apply ConfigMap homes/activity-group: may not")
+
+    world.kube.apply = refuses  # type: ignore[method-assign]
+    world.kube.edit(world.name(CONFIG_MAP), {"data": {"group.yaml": "other"}})
+    for _ in range(4):
+        await listed.unwatched.look()
+        with pytest.raises(Denied):
+            await world.apply()
+    assert tries == 1, "it pauses, as long as nothing happens to it"
+    listed.woken.clear()
+    world.kube.edit(world.name(CONFIG_MAP), {"data": {"group.yaml": "another"}})
+    await listed.unwatched.look()
+    assert listed.woken == [KEY]
+    with pytest.raises(Denied):
+        await world.apply()
+    assert tries == 2
+
+
 async def test_what_may_not_be_listed_is_looked_at_one_by_one(
     listed: Listed, caplog: pytest.LogCaptureFixture
 ) -> None:

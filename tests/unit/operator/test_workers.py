@@ -11,6 +11,7 @@ from itertools import pairwise
 import pytest
 
 from support import virtual_time
+from tidegate_operator.kube_errors import Unreachable
 from tidegate_operator.model import GroupKey
 from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.workers import Round, Workers, pause_s
@@ -141,6 +142,24 @@ def test_a_group_that_goes_well_again_has_no_failure_and_no_pause() -> None:
         await asyncio.sleep(60)
         assert not workers.failures
         await ended(running)
+
+    virtual_time.run(course())
+
+
+def test_a_round_is_not_tried_again_sooner_than_the_server_asks_for() -> None:
+    at: list[float] = []
+
+    async def work(key: GroupKey) -> Round:
+        at.append(virtual_time.now())
+        problem = Unreachable("too many requests")
+        problem.retry_after_s = 40.0
+        raise problem
+
+    async def course() -> None:
+        running = asyncio.create_task(workers_of(work).run(lambda: frozenset((HOME,))))
+        await asyncio.sleep(100)
+        await ended(running)
+        assert at == pytest.approx([0.0, 40.0, 80.0])
 
     virtual_time.run(course())
 

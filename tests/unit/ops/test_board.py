@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.ops_facts import NOW, WALL, board_of, handled, listing, tell
 from tidegate.lag import Lag, LagKind
 from tidegate.member.messages import Report
-from tidegate.model import BEGINNING, Position
+from tidegate.model import BEGINNING, Position, Roster
 from tidegate.ops import observer as facts
 from tidegate.ops.board import FELL_BACK, RATE_WINDOW_S, Board, Loss, Rate, Row
 
@@ -180,3 +180,32 @@ def test_members_and_presence_are_those_of_the_last_listing() -> None:
     assert found is not None
     board.hear(facts.Listed(NOW, replace(found, members={})))
     assert not board.is_present()
+
+
+def said(board: Board, owners: dict[str, str | None], roster: Roster) -> Board:
+    """The next listing."""
+    tell(board, facts.Listed(NOW, replace(listing(owners, ("pod-1", "pod-2")), roster=roster)))
+    return board
+
+
+def test_what_nobody_reads_is_told_unless_it_is_paused() -> None:
+    owners: dict[str, str | None] = {"0": "pod-1", "1": "pod-1", "2": "pod-2", "3": None}
+    board = said(board_of(4, 2), owners, Roster())
+    assert board.unread() == ("3",)
+    assert said(board, owners, Roster(paused=frozenset("3"))).unread() == ()
+    assert said(board, owners, Roster(paused=frozenset("2"))).unread() == ("3",)
+
+
+def test_a_paused_group_misses_no_reader() -> None:
+    nobodys: dict[str, str | None] = dict.fromkeys("0123", None)
+    board = Board("pod-1")
+    tell(board, facts.PartitionsKnown(NOW, tuple(nobodys)))
+    assert said(board, nobodys, Roster(is_paused=True)).unread() == ()
+    assert said(board, nobodys, Roster()).unread() == ("0", "1", "2", "3")
+
+
+def test_what_the_ledger_gives_us_and_we_no_longer_read_is_unread() -> None:
+    """As where storage is out of reach of all: the last listing would say that all is well."""
+    board = board_of(4, 2)
+    tell(board, facts.LeaseEnded(NOW, "0", "lapsed"), facts.ReaderClosed(NOW, "0", "closed"))
+    assert board.unread() == ("0",)

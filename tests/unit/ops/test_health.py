@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from support.ops_facts import NOW, board_of, listing, tell
+from tidegate.model import Roster
 from tidegate.ops import observer as facts
 from tidegate.ops.board import Board
 from tidegate.ops.health import SILENT_LEDGER_S, Health
@@ -63,3 +66,12 @@ def test_a_member_that_stops_is_not_ready() -> None:
     assert health.ready() == type(health.ready())(True, "member pod-1 reads 8 of 16")
     board.hear(facts.Stopping(NOW))
     assert not health.ready().is_good
+
+
+def test_a_member_that_is_told_to_leave_and_owns_nothing_any_more_is_ready() -> None:
+    """Taken for not ready it would be ended at once, and beside it whoever is due then."""
+    board = Board("pod-1")
+    roster = Roster(leaving=frozenset({"pod-1"}))
+    seen = replace(listing({"0": "pod-2"}, ("pod-1", "pod-2")), roster=roster)
+    tell(board, facts.PartitionsKnown(NOW, ("0",)), facts.Listed(NOW, seen))
+    assert Health(board, NOW).ready().is_good

@@ -156,6 +156,7 @@ def test_the_group_is_seen_through_the_listing(shown: Shown) -> None:
     assert shown.value("tidegate_group_partitions") == 4
     assert shown.value("tidegate_group_partitions_owned") == 4
     assert shown.value("tidegate_listing_age_seconds") == 1.0
+    assert shown.value("tidegate_group_partitions_unread") == 0
 
 
 def test_each_time_is_in_all_buckets_that_it_does_not_exceed(shown: Shown) -> None:

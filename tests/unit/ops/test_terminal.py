@@ -130,7 +130,7 @@ def test_a_terminal_that_takes_nothing_holds_up_nobody_and_shows_the_newest_late
     stream = Stopped()
     terminal = Terminal(stream, has_colours=False)
     terminal.open()
-    assert stream.is_asked.wait(5)
+    assert stream.is_asked.wait(30)
     for number in range(1_000):
         terminal.show(lines_of(f"picture {number}"), SIZE)
     assert not terminal.close()

@@ -52,7 +52,7 @@ async def test_a_blocked_loop_does_not_stop_renewals() -> None:
         etag = str(thread.perform(CreateOwnership("0")))
         thread.perform(Acquire("0", "A", etag))
         # This call blocks the loop of the test until the renewal has come back.
-        assert thread.submit(Renew("0", "A", etag)).result(timeout=5) is None
+        assert thread.submit(Renew("0", "A", etag)).result(timeout=30) is None
     finally:
         thread.close()
     assert ledger.threads == {"leases"}
@@ -75,7 +75,7 @@ def test_operations_run_side_by_side() -> None:
     futures = [thread.submit(List()) for _ in range(3)]
     assert not any(future.done() for future in futures)
     ledger.gate.set()
-    assert all(future.result(timeout=5) is not None for future in futures)
+    assert all(future.result(timeout=30) is not None for future in futures)
     thread.close()
 
 
@@ -88,7 +88,7 @@ def test_closing_waits_for_what_is_under_way() -> None:
     closing.start()
     assert not future.done()
     ledger.gate.set()
-    closing.join(timeout=5)
+    closing.join(timeout=30)
     assert future.done()
     assert ledger.is_closed
     assert not closing.is_alive()
