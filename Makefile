@@ -11,6 +11,8 @@ LIVE_TESTS := tests/contract/group tests/contract/handlers tests/contract/exactn
 	tests/contract/service
 # What is done to the cluster itself: mostly waiting for it to come back.
 CLUSTER_FAULTS := tests/cluster/test_operator_faults.py
+# Half of the time of `make test` is waiting, so that there is work for more than the cores.
+WORKERS ?= 4
 # More arguments for pytest: make test ARGS='-k checkpoint -x'
 ARGS ?=
 # Inputs for each fuzzed parser.
@@ -42,7 +44,7 @@ demo: ## run the hub with sensors sending and a reader printing, until Ctrl-C
 test: ## lint, then every test that wants no root and no Docker (10 minutes at most)
 	@$(PYTHON) scripts/prepare.py dev azurite js
 	@$(MAKE) --no-print-directory lint
-	$(VENV)/python -m pytest -n auto --dist loadfile --durations 10 $(addprefix --ignore=,$(LIVE_TESTS)) $(TESTS) $(ARGS)
+	$(VENV)/python -m pytest -n $(WORKERS) --dist worksteal --durations 10 $(addprefix --ignore=,$(LIVE_TESTS)) $(TESTS) $(ARGS)
 
 cluster: ## a Kubernetes cluster with the project's images on it; see docs/cluster.md
 	@$(PYTHON) scripts/prepare.py dev azurite
@@ -72,7 +74,7 @@ test-java: ## the hub's contract by the official Java SDK: wants Java 17 and Mav
 check: ## lint and the unit tests: under a minute once set up
 	@$(PYTHON) scripts/prepare.py dev
 	@$(MAKE) --no-print-directory lint
-	$(VENV)/python -m pytest -n auto --dist loadfile -m 'not slow' $(UNIT_TESTS) $(ARGS)
+	$(VENV)/python -m pytest -n auto --dist worksteal -m 'not slow' $(UNIT_TESTS) $(ARGS)
 
 lint: ## ruff, mypy --strict and the import layers
 	@$(PYTHON) scripts/prepare.py dev

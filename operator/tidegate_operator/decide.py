@@ -156,8 +156,6 @@ class _Round:
         Growing and the leases of the dead do not hang on it.
         """
         broken = self._breaks(breaks.breaks(self._listing, self._memory.deaths))
-        # Victims are given all their time once it is known who they are.
-        self._memory = replace(self._memory, told={})
         workload = self._observation.workload
         is_growing = workload is not None and self._wanted > workload.replicas
         return (

@@ -5,7 +5,8 @@ Rules:
   a member can handle is shared by its partitions.
 - While nobody lives the source is asked every three seconds. Both may fall silent for a while.
 - What the operator says of the size stands in a status, which an operator that begins reads.
-- Once everything has been quiet for `REST_S` nothing is measured any more: then nobody writes.
+- Once nothing has come for `REST_S`, and there are as few as there may be, nothing is measured any
+  more: then nobody writes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tidegate_operator.scaling.report import document_of
 MEASURES_S, ASKS_S = 2.0, 3.0
 WINDOW_S = 10.0
 # After the last event: fewer are enough, they leave, and nothing more is to be decided.
-REST_S = 200.0
+REST_S, REST_MOST_S = 150.0, 1200.0
 STABLE_S, IDLE_S = 30.0, 40.0
 # What befalls the size itself is the test's; a number by hand would be no decision.
 _NOT_HERE = frozenset(("scale", "pause"))
@@ -106,6 +107,7 @@ class SizedOperatorWorld(OperatorWorld):
         self._ends: Ends | None = None
         self._asked_at = float("-inf")
         self._wanted: int | None = None
+        self._measured_at = 0.0
         super().__init__(script.operator)
         policy = script.policy
         self.wish = replace(
@@ -137,25 +139,38 @@ class SizedOperatorWorld(OperatorWorld):
         process = super().start(name, inherited)
         if process.who not in self._measured:
             self._measured.add(process.who)
-            event_s = self.script.handler_s
-            process.handler_s = (  # type: ignore[method-assign]
-                lambda _: event_s * max(len(process.readers), 1)
-            )
+            own_s = self.script.handler_s
+
+            def shared_s(partition: PartitionId) -> float:
+                """What a member can handle is shared by its partitions."""
+                return own_s * max(len(process.readers), 1)
+
+            process.handler_s = shared_s  # type: ignore[method-assign]
             self.clock.after(MEASURES_S, self._measure, process)
         return process
 
     def _measure(self, process: Process) -> None:
         if process.is_dead or process.is_stopped:
             return
-        now = self.clock.now
         told: dict[PartitionId, Figures] = {}
-        if now < self.script.quiet_from + REST_S:
+        if self._is_measured():
             told = {p: self._figures(process, p) for p in process.readers}
             if self.is_silent():
                 told = dict.fromkeys(told, Figures())
             self.clock.after(MEASURES_S, self._measure, process)
+        else:
+            # From here on nothing is known, which is none of the troubles that it is for.
+            self.wish = replace(self.wish, scaling=replace(self.sized.policy, fallback=None))
         figures = MappingProxyType(told)
         process.tell(lambda at: m.FiguresMeasured(at, figures, frozenset()))
+
+    def _is_measured(self) -> bool:
+        """Until there are as few as there may be."""
+        quiet_s = self.clock.now - self.script.quiet_from
+        is_smallest = self.cluster.replicas == self.sized.policy.min
+        if quiet_s < REST_S or (not is_smallest and quiet_s < REST_MOST_S):
+            self._measured_at = self.clock.now
+        return self.clock.now - self._measured_at < REST_S / 3
 
     def _figures(self, process: Process, partition: PartitionId) -> Figures:
         now, handled = self.clock.now, process.readers[partition].sequence
@@ -229,6 +244,6 @@ class SizedOperatorWorld(OperatorWorld):
         return self.loops[0].found.wanted
 
     def _settled_at(self) -> float | None:
-        if self.clock.now < self.script.quiet_from + REST_S + 20.0:
+        if self._is_measured() or self.clock.now - self._measured_at < REST_S:
             return None
         return super()._settled_at()

@@ -27,6 +27,8 @@ from tidegate.ports import (
     WriteCheckpoint,
     WriteRoster,
 )
+from tidegate.sending.native import NativeSender
+from tidegate.sending.outgoing import Outgoing
 from tidegate_hub.testing import RunningHub, running_hub
 from tidegate_operator.hubs import Hubs
 from tidegate_operator.ledgers import FRESH_S, Ledgers
@@ -290,3 +292,35 @@ async def test_a_certificate_that_only_the_members_have_keeps_the_operator_from_
     assert ends is None and failure.reason == "HubUnreachable"
     assert "eventHubs.caFile: there is no file /etc/authority/hub.pem" in failure.message
     assert "Mount it there" in failure.message
+
+
+async def test_a_group_that_sleeps_is_woken_within_5_s_of_an_event_and_by_nothing_else(
+    hubs: Hubs, hub: RunningHub, container: str, azurite: str, woken: list[GroupKey]
+) -> None:
+    hub.add_hub("homes", 4)
+    setup = setup_of(azurite, container, hub="homes", events=hub.connection_string)
+    await _asked(hubs, setup, woken)
+    woken.clear()
+    hubs.look(HOME, setup, is_anybody_alive=False, is_asleep=True)
+    asked_at = time.time()
+
+    def ends() -> Any:
+        return hubs.look(HOME, setup, is_anybody_alive=False, is_asleep=True)[0]
+
+    def is_asked_again() -> bool:
+        known_at = [float(end.known_at) for end in ends().partitions.values()]
+        return min(known_at) > asked_at + 4.0
+
+    await wait_until_async(is_asked_again, 20, "the hub to be asked again and again")
+    assert woken == [], "nothing has come"
+    before = time.monotonic()
+    sender = NativeSender(hub.connection_string, "homes")
+    await sender.send([Outgoing(b"one", partition="2")])
+    await sender.flush()
+    await wait_until_async(lambda: HOME in woken, 20, "the group to be woken")
+    assert time.monotonic() - before < 5.0
+    assert ends().partitions["2"].sequence == 0
+    await sender.close()
+    hubs.look(HOME, setup, is_anybody_alive=True)
+    woken.clear()
+    await wait_until_async(lambda: HOME in woken, 20, "the questions to end")

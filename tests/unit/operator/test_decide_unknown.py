@@ -83,17 +83,6 @@ def test_a_group_does_not_shrink_while_the_revision_is_not_known() -> None:
     assert seen.decide().replicas == 2
 
 
-def test_victims_have_all_their_time_once_the_revision_is_known_again() -> None:
-    seen = smaller(settled(4), 2)
-    seen.settle()
-    not_knowing(seen)
-    for _ in range(200):
-        assert seen.decide().replicas is None
-    knowing(seen, "r1")
-    assert seen.decide().replicas is None and seen.decide(after_s=60.0).replicas is None
-    assert seen.decide(after_s=60.0).replicas == 2
-
-
 def test_nobody_is_taken_for_gone_where_no_pod_could_be_looked_up() -> None:
     """An operator that begins, and may not list ReplicaSets, knows no pod as the group's."""
     seen = not_knowing(settled(4))

@@ -11,6 +11,9 @@ from tidegate.sources.start import Start
 from tidegate_operator.scaling import Bound, Floor, Mode, Policy, Reason, Report
 from unit.operator.sized_world import SizedWorld
 
+# Minutes of a group's life each: `make test` runs them.
+pytestmark = pytest.mark.slow
+
 TEN_FOLD_AT, TEN_FOLD_S = 300.0, 300.0
 
 

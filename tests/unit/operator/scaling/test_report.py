@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
@@ -17,8 +18,9 @@ def reported(world: Traffic) -> dict[str, Any]:
     return document_of(Report(world.policy, world.history, world.last))
 
 
+@functools.cache
 def busy() -> Traffic:
-    """A group that has grown and shrunk many times."""
+    """A group that has grown and shrunk many times; all look at the same one."""
     world = Traffic(lambda _, s: 25.0 if s % 1200 >= 600 else 1.0)
     return world.run(9000)
 

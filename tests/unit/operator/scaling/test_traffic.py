@@ -38,6 +38,7 @@ def test_there_are_never_fewer_than_min_nor_more_than_max_or_the_partitions(
     assert all(policy.min <= count <= min(policy.max, 16) for count in world.counts)
 
 
+@pytest.mark.slow
 @given(rate=st.floats(1, 1200))
 @EXAMPLES
 def test_steady_arrivals_change_nothing_once_the_size_is_found(rate: float) -> None:

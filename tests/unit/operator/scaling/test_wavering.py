@@ -95,6 +95,20 @@ def test_what_lasts_is_answered_before_half_of_the_objective() -> None:
         assert world.worst_s < 30, rate
 
 
+@pytest.mark.parametrize("at", [600, 601])
+def test_what_rises_is_asked_for_whole_within_seconds_whenever_it_is_looked_at(at: int) -> None:
+    world = Traffic(lambda _, second: (1200 if second >= at else 40) / 16).run(at + 600)
+    assert world.replicas == 16
+    assert world.changes[-1][0] <= at + 5
+
+
+def test_who_wakes_a_group_counts_what_comes_until_somebody_reads() -> None:
+    world = Traffic(lambda _, s: 300 / 16 if s > 271 else 0, policy=Policy(min=0), replicas=0)
+    counts = [world.look_after(30).replicas for _ in range(10)]
+    # 8,700 wait, and as many again come in 30 s: one look has told both.
+    assert counts == [0] * 9 + [6]
+
+
 # --- fewer
 
 
@@ -110,19 +124,20 @@ def test_a_peak_that_fewer_would_have_been_late_for_keeps_consumers() -> None:
     assert world.counts == []
 
 
+@pytest.mark.slow
 def test_the_wait_after_a_step_that_had_to_be_undone_grows_until_steps_are_rare() -> None:
-    world = wavering(150, 1200, 400, 60, replicas=16).run(2 * 3600)
+    world = wavering(150, 1200, 500, 60, replicas=16).run(2 * 3600)
     downs = [at for at, _, decision in world.changes if decision.reason is Reason.FEWER]
     assert world.late_s == 0
-    assert len(downs) <= 4
+    assert 2 <= len(downs) <= 3, "of 14 lulls"
     assert all(later - sooner > STABLE_S for sooner, later in pairwise(downs))
 
 
 def test_a_step_that_had_to_be_undone_says_nothing_of_half_as_many() -> None:
     # The load wavers until the group waits for long, and then it is another one.
-    world = wavering(350, 1200, 400, 60, replicas=16).run(2400)
+    world = wavering(350, 1200, 500, 60, replicas=16).run(2400)
     patience, failed = world.history.trials.patience, world.history.trials.failed
-    assert patience >= 4 and failed >= 4
+    assert patience >= 2 and failed >= 4
     world.arriving = lambda _, __: 100 / 16
     began = world.now
     world.run(3600)
@@ -140,8 +155,9 @@ def test_nobody_goes_while_more_has_begun_to_come() -> None:
         assert all(decision.inputs.needed <= count for _, count, decision in world.changes)
 
 
+@pytest.mark.slow
 @given(rates=st.lists(st.integers(0, 1200), min_size=8, max_size=12))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_whatever_comes_by_minute_the_objective_is_kept_and_nobody_comes_for_a_moment(
     rates: list[int],
 ) -> None:
