@@ -11,6 +11,8 @@ LIVE_TESTS := tests/contract/group tests/contract/handlers tests/contract/exactn
 	tests/contract/service
 # What is done to the cluster itself: mostly waiting for it to come back.
 CLUSTER_FAULTS := tests/cluster/test_operator_faults.py
+# Sizes that follow the lag: minutes of waiting for loads to last.
+CLUSTER_SCALING := tests/cluster/test_operator_scaling.py
 # Half of the time of `make test` is waiting, so that there is work for more than the cores.
 WORKERS ?= 4
 # More arguments for pytest: make test ARGS='-k checkpoint -x'
@@ -30,7 +32,7 @@ CLUSTER ?= tidegate
 NODES ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help cluster cluster-down demo test test-cluster test-cluster-faults test-java test-live check lint simulate fuzz lock clean bench-operator
+.PHONY: help cluster cluster-down demo test test-cluster test-cluster-faults test-cluster-scaling test-java test-live check lint simulate fuzz lock clean bench-operator
 .SUFFIXES:
 
 help: ## say what each target does
@@ -55,13 +57,17 @@ cluster-down: ## remove it, and all that was started for it
 
 test-cluster: ## the tests on a cluster: the one of KUBECONFIG, else one of kind
 	@$(PYTHON) scripts/prepare.py dev azurite
-	@echo 'without $(CLUSTER_FAULTS), which takes five minutes: make test-cluster-faults'
+	@echo 'without $(CLUSTER_FAULTS) and $(CLUSTER_SCALING): make test-cluster-faults test-cluster-scaling'
 	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) \
-		$(addprefix --ignore=,$(CLUSTER_FAULTS)) tests/cluster $(ARGS)
+		$(addprefix --ignore=,$(CLUSTER_FAULTS) $(CLUSTER_SCALING)) tests/cluster $(ARGS)
 
 test-cluster-faults: ## API server, node and operator taken away (5 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
 	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) $(CLUSTER_FAULTS) $(ARGS)
+
+test-cluster-scaling: ## loads that grow and fall, and the sizes that follow (10 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite
+	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) $(CLUSTER_SCALING) $(ARGS)
 
 test-live: ## consumers as processes of their own, killed, paused and cut off (5 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite

@@ -3,7 +3,7 @@
 Rules:
 - What a person, a pause or an autoscaler has decided is done; what would have been decided is said.
 - What was asked for last counts as the size, also while pods still come or hand over: a step under
-  way is not decided again.
+  way is not decided again. Where somebody else has made more of them, as many as there are count.
 - An operator that begins goes on from what the status says, and then from what it sees. It makes
   nothing smaller but what was under way: what it is told may be older than the Deployment.
 - Without a listing that is fresh a look is taken, and nothing is decided.
@@ -50,6 +50,8 @@ class Sizing:
     watch: Watch = field(default_factory=Watch)
     # How many were asked for last; None where that is not ours to say.
     asked: int | None = None
+    # How many the Deployment had when fewer were asked for, until it has no more than that.
+    lowering_from: int | None = None
     looked_at: float | None = None
     # When the listing was asked for that was looked at.
     looked_on: float | None = None
@@ -84,10 +86,12 @@ def sized(
             return sizing, stands(observation)
         history, asked = restored(observation.said)
         sizing = replace(sizing, history=history, asked=_goes_on(observation, asked))
+        sizing = replace(sizing, lowering_from=_size(observation))
     instead = _instead(observation.wish, policy)
     is_ours = policy.mode is Mode.AUTO and not instead
     if not is_ours or observation.workload is None:
         sizing = replace(sizing, asked=None)
+    sizing = _as_it_stands(sizing, observation)
     size = sizing.asked if sizing.asked is not None else _size(observation)
     asked_at = observation.ledger.asked_at if observation.ledger is not None else None
     every_s = _SAME_LOOK_S if asked_at == sizing.looked_on else _LOOK_S
@@ -105,8 +109,25 @@ def sized(
                 watch=_watched(sizing.watch, observation, sample, alive),
                 report=Report(policy, history, decision, instead),
             )
+    sizing = _as_it_is_lowered(sizing, observation)
     wanted = sizing.asked if is_ours and sizing.asked is not None else stands(observation)
     return sizing, wanted
+
+
+def _as_it_stands(sizing: Sizing, observation: Observation) -> Sizing:
+    """Without what was asked for, where somebody else has made the Deployment larger since."""
+    asked, count = sizing.asked, _size(observation)
+    if asked is None or count <= asked:
+        return replace(sizing, lowering_from=None)
+    is_ours = sizing.lowering_from is not None and count <= sizing.lowering_from
+    return sizing if is_ours else replace(sizing, asked=None, lowering_from=None)
+
+
+def _as_it_is_lowered(sizing: Sizing, observation: Observation) -> Sizing:
+    asked, count = sizing.asked, _size(observation)
+    if asked is None or count <= asked:
+        return sizing
+    return replace(sizing, lowering_from=max(count, sizing.lowering_from or 0))
 
 
 def _goes_on(observation: Observation, asked: int | None) -> int | None:

@@ -59,6 +59,8 @@ class Decided:
     who: str
     before: int
     wanted: int
+    # How many the Deployment had, whoever made them.
+    stood: int
     lag: GroupLag
     steps: Steps = field(repr=False)
 
@@ -81,7 +83,7 @@ def drawn(seed: int) -> SizedScript:
     while at < quiet_at:
         at += dice.uniform(15.0, 60.0)
         loads.append((at, dice.choice((0.03, 0.1, 0.5, 3.0, 1e9))))
-    silences = [(at, at + dice.uniform(5.0, 80.0)) for at in (dice.uniform(20.0, 120.0),)]
+    silences = [(at, at + dice.uniform(20.0, 240.0)) for at in (dice.uniform(20.0, 120.0),)]
     script = replace(base.base, quiet_from=quiet_at, handler_s=0.02)
     return SizedScript(
         replace(base, base=script, befalls=befalls),
@@ -159,8 +161,8 @@ class SizedOperatorWorld(OperatorWorld):
                 told = dict.fromkeys(told, Figures())
             self.clock.after(MEASURES_S, self._measure, process)
         else:
-            # From here on nothing is known, which is none of the troubles that it is for.
-            self.wish = replace(self.wish, scaling=replace(self.sized.policy, fallback=None))
+            # From here on nothing is known, and the size is to stay as it is.
+            self.wish = replace(self.wish, scaling=None)
         figures = MappingProxyType(told)
         process.tell(lambda at: m.FiguresMeasured(at, figures, frozenset()))
 
@@ -224,7 +226,9 @@ class SizedOperatorWorld(OperatorWorld):
         self._wanted = found.wanted
         if records and found.wanted != before:
             self.decisions.append(
-                Decided(self.clock.now, loop.who, before, found.wanted, lag, found)
+                Decided(
+                    self.clock.now, loop.who, before, found.wanted, workload.replicas, lag, found
+                )
             )
 
     def scale(self, who: str, replicas: int, version: str) -> None:

@@ -32,9 +32,9 @@ def _bounds(world: SizedOperatorWorld) -> Iterator[Violation]:
         if not policy.min <= replicas <= policy.max:
             text = f"{who} writes {replicas} replicas: {policy.min} to {policy.max} are allowed"
             yield Violation(NAME, at, f"P9: {text}")
-    # A group may begin with more pods than partitions, but never gets there.
+    # Somebody may have made more pods than there are partitions; nobody decides so.
     for each in world.decisions:
-        if each.wanted > max(most, each.before):
+        if each.wanted > max(most, each.stood):
             text = f"{each.who} asks for {each.wanted} pods: {most} can be of use"
             yield Violation(NAME, each.at, f"P9: {text}")
 

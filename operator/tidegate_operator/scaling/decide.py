@@ -25,7 +25,8 @@ from tidegate_operator.scaling.trials import Ceiling
 
 # An objective that is not kept although there should be enough: so long, and it is one more.
 _LATE_S = 30.0
-_MOMENT_S = 60.0
+# The part of the time for which fewer must have been enough that is waited for still fewer.
+_MOMENT = 1 / 3
 _SEEN_WHOLE_S = 6.0
 _Found = tuple[int, Reason]
 
@@ -199,9 +200,10 @@ class _Deciding:
 
     def _enough_for(self, over_s: float) -> int | None:
         """What would do with still fewer in a moment is done in one step then."""
+        moment_s = self._policy.stable_s * _MOMENT
         most = most_wanted(self._history, self._now, over_s)
-        soon = most_wanted(self._history, self._now, max(over_s - _MOMENT_S, 0.0))
-        since = most_wanted(self._history, self._now, over_s + 2 * _MOMENT_S)
+        soon = most_wanted(self._history, self._now, over_s - moment_s)
+        since = most_wanted(self._history, self._now, over_s + 2 * moment_s)
         is_falling = soon != most and (since is None or since >= self._sample.replicas)
         return None if is_falling else most
 

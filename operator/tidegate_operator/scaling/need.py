@@ -26,6 +26,8 @@ from tidegate_operator.scaling.rates import BACKLOG_S, lasting
 _RISING = 1.2
 # What is on its way and does not wait.
 _ON_ITS_WAY_S = 2.0
+# How far back what arrives counts for fewer, by how long these must have been enough.
+_LOOKS_BACK, _LEAST_BACK_S = 2 / 3, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +164,13 @@ class _Reckoning:
             calls=calls,
             is_for_backlog=is_for_backlog,
             calm=calm if calm is not None else rungs[-1],
-            is_reachable=self._is_enough(loads, rungs[-1]),
+            is_reachable=self._is_enough(loads, rungs[-1]) and not self._are_bound(demanded),
         )
+
+    def _are_bound(self, demanded: Mapping[PartitionId, float]) -> bool:
+        """Most partitions get more than can be handled of one."""
+        bound = sum(rate > self._per_partition for rate in demanded.values())
+        return bound > 0 and 2 * bound >= len(demanded)
 
     def _calls(self, demanded: Mapping[PartitionId, float], replicas: int) -> tuple[bool, bool]:
         """Whether so many are too few, and whether that is for what waits."""
@@ -190,7 +197,9 @@ class _Reckoning:
             return self._slow
         told = {p: self._rates[p] if seen.arriving is None else seen.arriving for p, seen in
                 self._rows.items()}  # fmt: skip
-        return _dealt(lasting(self._flow, self._limit_s * CALM.time), told)
+        # Who wants to be rid of consumers sooner looks back less far.
+        over_s = max(self._policy.stable_s * _LOOKS_BACK, _LEAST_BACK_S)
+        return _dealt(lasting(self._flow, self._limit_s * CALM.time, over_s=over_s), told)
 
     def _is_pressed(self) -> bool:
         waiting = sum(self._waiting(p, seen) for p, seen in self._rows.items())

@@ -95,16 +95,25 @@ def flow_of(before: Flow, rate: float, at: float) -> Flow:
     return Flow(notes, at, came)
 
 
-def lasting(flow: Flow, wait_s: float, rate: float = 0.0, ahead_s: float = 0.0) -> float:
+def lasting(
+    flow: Flow,
+    wait_s: float,
+    rate: float = 0.0,
+    ahead_s: float = 0.0,
+    *,
+    over_s: float = _NOTED_KEPT_S,
+) -> float:
     """What has to be handled a second so that none of what has come waits for longer.
 
-    What comes goes on at `rate` for `ahead_s`. It is never less than the mean.
+    What has come is that of the last `over_s`, and goes on at `rate` for `ahead_s`. It is never
+    less than the mean.
     """
     coming, found = rate * ahead_s, 0.0
-    for since, before in flow.notes:
+    notes = [note for note in flow.notes if flow.at - note[0] <= over_s + _NOTED_S]
+    for since, before in notes:
         events, seconds = flow.came - before + coming, flow.at - since + ahead_s
         found = max(found, events / (seconds + wait_s))
-    since, before = flow.notes[0] if flow.notes else (flow.at, flow.came)
+    since, before = notes[0] if notes else (flow.at, flow.came)
     return max(found, (flow.came - before) / (flow.at - since) if flow.at > since else 0.0)
 
 

@@ -1,21 +1,18 @@
-"""The groups' ledgers and hubs, against Azurite and our hub: shared, bounded, told in words."""
+"""The groups' ledgers, against Azurite: shared, bounded, told in words."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from support.azurite import free_port
+from contract.operator.one_setup import ALARMS, HOME, SETTINGS, setup_of
 from support.fault_proxy import FaultProxy, Hold, fault_proxy
 from support.wait import wait_until_async
-from tidegate.commands.wiring import Setup
 from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.blob import BlobLedger
 from tidegate.model import Position, Roster
@@ -27,54 +24,8 @@ from tidegate.ports import (
     WriteCheckpoint,
     WriteRoster,
 )
-from tidegate.sending.native import NativeSender
-from tidegate.sending.outgoing import Outgoing
-from tidegate_hub.testing import RunningHub, running_hub
-from tidegate_operator.hubs import Hubs
 from tidegate_operator.ledgers import FRESH_S, Ledgers
 from tidegate_operator.model import GroupKey, LedgerTrouble
-from tidegate_operator.secrets import Sight
-from tidegate_operator.settings import OperatorSettings
-from tidegate_operator.spec import read_spec
-
-SETTINGS = OperatorSettings(identity="a", leader_namespace="tidegate", image="x")
-HOME, ALARMS = GroupKey("default", "home"), GroupKey("default", "alarms")
-EMULATOR = "UseDevelopmentEmulator=true"
-EVENTS = "Endpoint=sb://ns.example.net/;SharedAccessKeyName=k;SharedAccessKey=aGVsbG8="
-
-
-def setup_of(
-    storage: str, container: str, *, hub: str = "telemetry", events: str = EVENTS, **ledger: Any
-) -> Setup:
-    document = {
-        "apiVersion": "tidegate.dev/v1alpha1",
-        "kind": "ConsumerGroup",
-        "metadata": {"name": "home"},
-        "spec": {
-            "source": {
-                "eventHubs": {"hub": hub, "connectionString": {"secret": "s", "key": "events"}}
-            },
-            "ledger": {
-                "container": container,
-                "connectionString": {"secret": "s", "key": "storage"},
-                "create": True,
-                **ledger,
-            },
-            "handler": {"code": "handler:handle"},
-        },
-    }
-    values = {("s", "events"): events, ("s", "storage"): storage}
-    return Sight(values, {"s": "1"}, "", ()).setup_of("home", read_spec(document))
-
-
-@pytest.fixture
-def container() -> str:
-    return f"c-{uuid4().hex[:12]}"
-
-
-@pytest.fixture
-def woken() -> list[GroupKey]:
-    return []
 
 
 @pytest.fixture
@@ -220,107 +171,3 @@ async def test_a_ledger_is_erased_when_nobody_holds_any_of_it_and_nothing_else_i
     assert await beside.perform(ReadOwnership("0")) is not None
     await mine.close()
     await beside.close()
-
-
-# --- hubs
-
-
-@pytest.fixture
-def hub() -> Iterator[RunningHub]:
-    with running_hub(check_sas=True) as hub:
-        yield hub
-
-
-@pytest.fixture
-async def hubs(woken: list[GroupKey]) -> AsyncIterator[Hubs]:
-    hubs = Hubs(SETTINGS, time.time, woken.append)
-    yield hubs
-    await hubs.close()
-
-
-async def _asked(hubs: Hubs, setup: Setup, woken: list[GroupKey]) -> Any:
-    woken.clear()
-    hubs.look(HOME, setup, is_anybody_alive=False)
-    await wait_until_async(lambda: HOME in woken, 20, "the hub's answer")
-    return hubs.look(HOME, setup, is_anybody_alive=False)
-
-
-async def test_a_hub_says_how_far_all_its_partitions_have_come(
-    hubs: Hubs, hub: RunningHub, container: str, azurite: str, woken: list[GroupKey]
-) -> None:
-    hub.add_hub("homes", 4)
-    setup = setup_of(azurite, container, hub="homes", events=hub.connection_string)
-    ends, failure = await _asked(hubs, setup, woken)
-    assert failure is None and sorted(ends.partitions) == ["0", "1", "2", "3"]
-    assert all(end is not None and end.sequence == -1 for end in ends.partitions.values())
-
-
-async def test_an_unknown_hub_and_a_wrong_key_are_said_apart(
-    hubs: Hubs, hub: RunningHub, container: str, azurite: str, woken: list[GroupKey]
-) -> None:
-    events = hub.connection_string
-    setup = setup_of(azurite, container, hub="no-such-hub", events=events)
-    _, failure = await _asked(hubs, setup, woken)
-    assert failure.reason == "HubUnknown" and "no-such-hub" in failure.message
-    wrong = "SharedAccessKey=AAAA"
-    events = ";".join(
-        wrong if part.startswith("SharedAccessKey=") else part for part in events.split(";")
-    )
-    hub.add_hub("homes", 1)
-    setup = setup_of(azurite, container, hub="homes", events=events)
-    _, failure = await _asked(hubs, setup, woken)
-    assert failure.reason == "HubDenied" and "AAAA" not in failure.message
-
-
-async def test_a_hub_that_nobody_serves_is_unreachable(
-    hubs: Hubs, container: str, azurite: str, woken: list[GroupKey], tmp_path: Path
-) -> None:
-    events = f"{EVENTS.replace('ns.example.net/', f'127.0.0.1:{free_port()}')};{EMULATOR}"
-    setup = setup_of(azurite, container, events=events)
-    ends, failure = await _asked(hubs, setup, woken)
-    assert ends is None and failure.reason == "HubUnreachable"
-
-
-async def test_a_certificate_that_only_the_members_have_keeps_the_operator_from_asking(
-    hubs: Hubs, container: str, azurite: str, woken: list[GroupKey]
-) -> None:
-    setup = setup_of(azurite, container)
-    spec = setup.group.spec
-    source = replace(spec.source.event_hubs, ca_file="/etc/authority/hub.pem")
-    group = replace(setup.group, spec=replace(spec, source=replace(spec.source, event_hubs=source)))
-    ends, failure = await _asked(hubs, replace(setup, group=group), woken)
-    assert ends is None and failure.reason == "HubUnreachable"
-    assert "eventHubs.caFile: there is no file /etc/authority/hub.pem" in failure.message
-    assert "Mount it there" in failure.message
-
-
-async def test_a_group_that_sleeps_is_woken_within_5_s_of_an_event_and_by_nothing_else(
-    hubs: Hubs, hub: RunningHub, container: str, azurite: str, woken: list[GroupKey]
-) -> None:
-    hub.add_hub("homes", 4)
-    setup = setup_of(azurite, container, hub="homes", events=hub.connection_string)
-    await _asked(hubs, setup, woken)
-    woken.clear()
-    hubs.look(HOME, setup, is_anybody_alive=False, is_asleep=True)
-    asked_at = time.time()
-
-    def ends() -> Any:
-        return hubs.look(HOME, setup, is_anybody_alive=False, is_asleep=True)[0]
-
-    def is_asked_again() -> bool:
-        known_at = [float(end.known_at) for end in ends().partitions.values()]
-        return min(known_at) > asked_at + 4.0
-
-    await wait_until_async(is_asked_again, 20, "the hub to be asked again and again")
-    assert woken == [], "nothing has come"
-    before = time.monotonic()
-    sender = NativeSender(hub.connection_string, "homes")
-    await sender.send([Outgoing(b"one", partition="2")])
-    await sender.flush()
-    await wait_until_async(lambda: HOME in woken, 20, "the group to be woken")
-    assert time.monotonic() - before < 5.0
-    assert ends().partitions["2"].sequence == 0
-    await sender.close()
-    hubs.look(HOME, setup, is_anybody_alive=True)
-    woken.clear()
-    await wait_until_async(lambda: HOME in woken, 20, "the questions to end")

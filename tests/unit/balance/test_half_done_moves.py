@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from random import Random
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -23,6 +24,9 @@ from unit.balance.groups import (
     with_members,
 )
 from unit.balance.reference import takers_of
+
+# Hours of a group's life: `make test` runs them.
+pytestmark = pytest.mark.slow
 
 steady = snapshots(with_pins=True)
 

@@ -11,6 +11,9 @@ import pytest
 from unit.balance.groups import names
 from unit.balance.measured_group import MeasuredGroup, Stream, in_bursts, noisy
 
+# Hours of a group's life: `make test` runs them.
+pytestmark = pytest.mark.slow
+
 RATE = 100.0
 MINUTE_S = 60.0
 SEEDS = range(2)

@@ -22,6 +22,7 @@ GROUPS = 2000
 dice_of_groups = st.randoms(use_true_random=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("holds", [pytest.param(p, id=p.__name__) for p in PROPERTIES])
 @given(group=snapshots(with_loads=True), dice=dice_of_groups)
 @many_groups

@@ -26,6 +26,9 @@ from unit.balance.groups import (
 )
 from unit.balance.reference import fewest_moves
 
+# Hours of a group's life: `make test` runs them.
+pytestmark = pytest.mark.slow
+
 SIZES = range(2, 17)
 
 

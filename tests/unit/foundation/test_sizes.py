@@ -13,9 +13,7 @@ LINES_IN_A_FUNCTION = 70
 def long_functions(tree: ast.Module) -> list[tuple[str, int]]:
     """The functions of a module that are too long, with their lines."""
     functions = (
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     )
     sized = ((node.name, (node.end_lineno or 0) - node.lineno + 1) for node in functions)
     return [(name, lines) for name, lines in sized if lines > LINES_IN_A_FUNCTION]
@@ -46,11 +44,7 @@ def test_no_function_is_longer_than_70_lines() -> None:
 
 
 def test_every_module_opens_with_its_purpose() -> None:
-    silent = [
-        named(path)
-        for path in files_of(".py")
-        if not ast.get_docstring(parsed(path))
-    ]
+    silent = [named(path) for path in files_of(".py") if not ast.get_docstring(parsed(path))]
     assert not silent, f"{silent}: open each module with a docstring: what it is for, its rules"
 
 

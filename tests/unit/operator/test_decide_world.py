@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 from tidegate_operator.decide import Memory
 from unit.operator.small_world import SmallOperator, SmallWorld, Weather
 
+# Hours of a group's life: `make test` runs them.
+pytestmark = pytest.mark.slow
+
 EXAMPLES = settings(max_examples=60, deadline=None)
 
 

@@ -79,6 +79,7 @@ OBJECTIVES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_large", [False, True])
 @pytest.mark.parametrize("objective", OBJECTIVES, ids=str)
 @pytest.mark.parametrize("rate", [5.0, 20.0, 30.0, 60.0, 90.0, 130.0])

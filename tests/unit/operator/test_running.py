@@ -217,6 +217,7 @@ async def test_as_processes_one_acts_and_the_next_one_takes_over_when_it_is_aske
             assert one.errors() == [] and two.errors() == []
 
 
+@pytest.mark.slow
 async def test_a_silent_watch_does_not_make_the_operator_blind(api: SmallApi) -> None:
     put(api, "early")
     async with running(api):
@@ -238,6 +239,7 @@ async def test_streams_that_end_are_opened_again(api: SmallApi) -> None:
         assert not one.task.done()
 
 
+@pytest.mark.slow
 async def test_an_operator_waits_for_its_kind_and_says_so(api: SmallApi) -> None:
     api.has_kind = False
     async with running(api) as one:

@@ -6,20 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from tidegate.model import Figures
 from tidegate.sources.start import Start
-from tidegate_operator.scaling import Bound, Floor, Mode, Policy, Reason, Report
+from tidegate_operator.scaling import Bound, Mode, Policy, Reason
+from unit.operator.sized_loads import TEN_FOLD_AT, TEN_FOLD_S, assert_sound, report_of, ten_fold
 from unit.operator.sized_world import SizedWorld
 
 # Minutes of a group's life each: `make test` runs them.
 pytestmark = pytest.mark.slow
-
-TEN_FOLD_AT, TEN_FOLD_S = 300.0, 300.0
-
-
-def ten_fold(_: int, seconds: float) -> float:
-    """Of each of eight partitions: 40 events/s in all, and ten times as many for a while."""
-    return 50.0 if TEN_FOLD_AT <= seconds < TEN_FOLD_AT + TEN_FOLD_S else 5.0
 
 
 def asleep_until(at: float, rate: float = 20.0) -> SizedWorld:
@@ -28,21 +21,6 @@ def asleep_until(at: float, rate: float = 20.0) -> SizedWorld:
     world.run(1000.0)
     assert world.replicas == 0 and not world.members
     return world
-
-
-def report_of(world: SizedWorld) -> Report:
-    """Why it has the size that it has, as it was decided last."""
-    report = world.operators[0].memory.sizing.report
-    assert report is not None
-    return report
-
-
-def assert_sound(world: SizedWorld) -> None:
-    """Nobody was stopped with partitions in hand, and no number was out of bounds."""
-    assert world.problems == []
-    partitions = len(world.queues)
-    most = max(min(world.policy.max, partitions), world.policy.min)
-    assert all(world.policy.min <= count <= most for count in world.counts)
 
 
 # --- by the lag
@@ -256,84 +234,3 @@ def test_a_status_that_is_older_than_the_deployment_makes_nothing_smaller() -> N
     world.restart_operator()
     world.run(200.0)
     assert world.counts == [1, 8] and world.replicas == 8
-
-
-# --- what is not known, and what is not so
-
-
-def test_where_nothing_is_known_for_long_there_are_as_many_as_fallback_says() -> None:
-    world = SizedWorld(lambda _, __: 2.0, Policy(fallback=5, fallback_after_s=120.0))
-    world.run(100.0)
-    world.seen_as = lambda _: Figures()
-    world.run(150.0)
-    assert world.replicas == 1
-    world.run(60.0)
-    assert world.replicas == 5
-    world.seen_as = lambda figures: figures
-    world.run(170.0)
-    assert world.replicas == 5, "what was not known does not count as enough"
-    world.run(60.0)
-    assert world.replicas == 1
-
-
-@pytest.mark.parametrize(
-    "lie",
-    [
-        lambda figures: replace(figures, end=-5),
-        lambda figures: replace(figures, end=10**12),
-        lambda figures: replace(figures, handled=10**12),
-        lambda figures: replace(figures, arriving=-3.0, handling=-3.0, busy=-1.0, behind_s=-9.0),
-        lambda figures: replace(figures, arriving=1e12, handling=1e12, busy=50.0),
-        lambda figures: replace(figures, busy=float("nan"), handling=float("inf")),
-    ],
-    ids=["negative end", "end that jumps", "handled that jumps", "negative", "huge", "no numbers"],
-)
-def test_figures_that_lie_once_move_no_pod(lie: object) -> None:
-    world = SizedWorld(lambda _, __: 30.0)
-    world.run(600.0)
-    before = world.counts
-    world.seen_as = lie  # type: ignore[assignment]
-    world.run(1.0)
-    world.seen_as = lambda figures: figures
-    world.run(400.0)
-    assert world.counts == before
-
-
-def test_figures_that_stand_still_make_no_group_smaller() -> None:
-    world = SizedWorld(ten_fold)
-    world.run(TEN_FOLD_AT + 60.0)
-    assert world.replicas == 8
-    stuck = Figures(end=100, handled=100, behind_s=0.0)
-    world.seen_as = lambda _: stuck
-    world.run(60.0)
-    assert world.replicas == 8
-
-
-# --- floors and bounds
-
-
-def test_a_floor_holds_from_its_beginning_to_its_end() -> None:
-    # The world begins at 00:16:40 UTC.
-    policy = Policy(floors=(Floor("20 0 * * *", "30 0 * * *", 4),))
-    world = SizedWorld(lambda _, __: 2.0, policy)
-    world.run(195.0)
-    assert world.replicas == 1
-    world.run(20.0)
-    assert world.replicas == 4
-    world.run(580.0)
-    assert world.replicas == 4
-    world.run(300.0)
-    assert world.counts == [1, 4, 1]
-    assert_sound(world)
-
-
-def test_bounds_that_are_changed_are_kept_at_once_and_their_victims_hand_over() -> None:
-    world = SizedWorld(lambda _, __: 45.0)
-    world.run(300.0)
-    assert world.replicas >= 4
-    policy = replace(world.policy, max=2)
-    world.wish = replace(world.wish, max_replicas=2, scaling=policy)
-    world.run(60.0)
-    assert world.replicas == 2 and world.problems == []
-    decision = report_of(world).decision
-    assert decision.bound is Bound.MAX and "raise it" in decision.message

@@ -25,6 +25,7 @@ def busy() -> Traffic:
     return world.run(9000)
 
 
+@pytest.mark.slow
 def test_what_was_decided_comes_back_as_it_was_said() -> None:
     world = busy()
     said = json.loads(json.dumps(reported(world)))

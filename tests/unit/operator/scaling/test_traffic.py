@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from tidegate_operator.scaling import Bound, PartitionSample, Policy, Reason, Sample
 from unit.operator.scaling.small_traffic import Traffic
 
+# Hours of a group's life: `make test` runs them.
+pytestmark = pytest.mark.slow
+
 EXAMPLES = settings(max_examples=25, deadline=None)
 
 

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegate_operator.scaling import Policy, Reason
+from tidegate_operator.scaling import Bound, Policy, Reason
 from tidegate_operator.scaling.rates import Flow, flow_of, lasting
 from unit.operator.scaling.small_traffic import Traffic
+
+# Hours of a group's life: `make test` runs them.
+pytestmark = pytest.mark.slow
 
 # One consumer of the little world handles so many events a second.
 ONE = 100.0
@@ -31,6 +34,11 @@ def by_minute(*rates: float, **facts: object) -> Traffic:
         lambda _, second: rates[min(second // 60, len(rates) - 1)] / 16,
         **facts,  # type: ignore[arg-type]
     )
+
+
+def by_second(at: int, before: float, after: float, **facts: object) -> Traffic:
+    """One rate until a second, and another from then on."""
+    return Traffic(lambda _, second: (before if second < at else after) / 16, **facts)  # type: ignore[arg-type]
 
 
 # --- what has to be handled
@@ -103,9 +111,11 @@ def test_what_rises_is_asked_for_whole_within_seconds_whenever_it_is_looked_at(a
 
 
 def test_who_wakes_a_group_counts_what_comes_until_somebody_reads() -> None:
-    world = Traffic(lambda _, s: 300 / 16 if s > 271 else 0, policy=Policy(min=0), replicas=0)
+    world = Traffic(
+        lambda _, s: 0 if 100 < s <= 871 else 300 / 16, policy=Policy(min=0), start_s=16
+    ).run(600)
     counts = [world.look_after(30).replicas for _ in range(10)]
-    # 8,700 wait, and as many again come in 30 s: one look has told both.
+    # 8,700 wait, 290/s have come since the look before, and so for the 16 s of a start.
     assert counts == [0] * 9 + [6]
 
 
@@ -150,12 +160,20 @@ def test_a_step_that_had_to_be_undone_says_nothing_of_half_as_many() -> None:
 def test_nobody_goes_while_more_has_begun_to_come() -> None:
     # What fewer would do for is over at the very look at which they would go.
     for second in range(int(STABLE_S) + 20, int(STABLE_S) + 120, 8):
-        world = Traffic(lambda _, s, at=second: (150 if s < at else 900) / 16, replicas=16)
+        world = by_second(second, 150, 900, replicas=16)
         world.run(second + 30)
-        assert all(decision.inputs.needed <= count for _, count, decision in world.changes)
+        assert all((decision.inputs.needed or 0) <= count for _, count, decision in world.changes)
 
 
 @pytest.mark.slow
+def test_who_wants_to_be_rid_of_consumers_sooner_is() -> None:
+    policy = Policy(stable_s=20.0)
+    world = Traffic(lambda _, s: (800 if s < 300 else 80) / 16, policy=policy).run(300)
+    assert world.replicas >= 8
+    world.run(60)
+    assert world.counts[-1] == 1, "fewer are enough for 20 s, and 40 s after it became less"
+
+
 @given(rates=st.lists(st.integers(0, 1200), min_size=8, max_size=12))
 @settings(max_examples=10, deadline=None)
 def test_whatever_comes_by_minute_the_objective_is_kept_and_nobody_comes_for_a_moment(
@@ -170,6 +188,18 @@ def test_whatever_comes_by_minute_the_objective_is_kept_and_nobody_comes_for_a_m
             assert (decision.inputs.needed or 0) <= count
         else:
             up_at = float(at)
+
+
+# --- what cannot be
+
+
+def test_where_every_partition_gets_more_than_can_be_handled_of_it_that_is_said() -> None:
+    world = Traffic(
+        lambda _, s: 130.0 if s >= 300 else 5.0, partitions=8, partition_rate=100.0
+    ).run(600)
+    assert world.replicas == 8
+    assert world.last is not None
+    assert world.last.bound is Bound.PARTITIONS
 
 
 # --- what steps are worth
