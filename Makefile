@@ -13,7 +13,7 @@ LIVE_TESTS := tests/contract/group tests/contract/handlers tests/contract/exactn
 CLUSTER_FAULTS := tests/cluster/test_operator_faults.py
 # Sizes that follow the lag: minutes of waiting for loads to last.
 CLUSTER_SCALING := tests/cluster/test_operator_scaling.py
-# Half of the time of `make test` is waiting, so that there is work for more than the cores.
+# Much of the time of the tests is waiting, so that there is work for more than two cores.
 WORKERS ?= 4
 # More arguments for pytest: make test ARGS='-k checkpoint -x'
 ARGS ?=
@@ -80,7 +80,7 @@ test-java: ## the hub's contract by the official Java SDK: wants Java 17 and Mav
 check: ## lint and the unit tests: under a minute once set up
 	@$(PYTHON) scripts/prepare.py dev
 	@$(MAKE) --no-print-directory lint
-	$(VENV)/python -m pytest -n auto --dist worksteal -m 'not slow' $(UNIT_TESTS) $(ARGS)
+	$(VENV)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow' $(UNIT_TESTS) $(ARGS)
 
 lint: ## ruff, mypy --strict and the import layers
 	@$(PYTHON) scripts/prepare.py dev

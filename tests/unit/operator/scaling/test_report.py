@@ -12,6 +12,9 @@ from tidegate_operator.scaling import Decision, Policy, Reason, Report
 from tidegate_operator.scaling.report import document_of, restored
 from unit.operator.scaling.small_traffic import Traffic
 
+# Hours of a group's life: `make test` runs them.
+pytestmark = pytest.mark.slow
+
 
 def reported(world: Traffic) -> dict[str, Any]:
     assert world.last is not None
@@ -25,7 +28,6 @@ def busy() -> Traffic:
     return world.run(9000)
 
 
-@pytest.mark.slow
 def test_what_was_decided_comes_back_as_it_was_said() -> None:
     world = busy()
     said = json.loads(json.dumps(reported(world)))
