@@ -108,7 +108,7 @@ class SizedOperatorWorld(OperatorWorld):
         self._lags: dict[str, GroupLag] = {}
         self._ends: Ends | None = None
         self._asked_at = float("-inf")
-        self._wanted: int | None = None
+        self._wanted: dict[str, int] = {}
         self._measured_at = 0.0
         super().__init__(script.operator)
         policy = script.policy
@@ -221,9 +221,10 @@ class SizedOperatorWorld(OperatorWorld):
         workload, lag = observed.workload, self._lags[loop.who]
         if found.wanted is None or workload is None:
             return
-        # What a group begins with nobody has decided.
-        before = self._wanted if self._wanted is not None else found.wanted
-        self._wanted = found.wanted
+        # What a group begins with nobody has decided, and who stays with a number decides nothing,
+        # also while another operator believes that it leads and has another number.
+        before = self._wanted.get(loop.who, found.wanted)
+        self._wanted[loop.who] = found.wanted
         if records and found.wanted != before:
             self.decisions.append(
                 Decided(
