@@ -115,10 +115,12 @@ class Group:
         return until(condition, seconds, f"{what} ({self.name})", self.told)
 
     def is_settled(self, pods: int) -> bool:
-        """Whether it is as it shall be with so many pods, and nothing moves."""
+        """Whether it is as it shall be with so many pods, who own it all, and nothing moves."""
         status = self.status()
         return (
             status.get("ready") == f"{pods}/{pods}"
+            # A status may be older than the pods are.
+            and set(self.owners().values()) <= set(self.pod_names())
             and len(self.pods()) == pods
             and status.get("state") == "Balanced"
             and self.is_so("Ready")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,3 +20,18 @@ def test_a_line_is_printed_for_each_batch(
     events = [SimpleNamespace(sequence_number=number) for number in (7, 8)]
     code.handle(events, SimpleNamespace(partition="3"))
     assert capsys.readouterr().out == "partition 3: 2 events, up to 8\n"
+
+
+def test_a_line_is_one_write_so_that_no_other_partitions_line_can_come_into_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Written(io.StringIO):
+        def write(self, text: str) -> int:
+            writes.append(text)
+            return len(text)
+
+    writes: list[str] = []
+    code = load("tidegate.handlers.printing:handle", tmp_path)
+    monkeypatch.setattr(sys, "stdout", Written())
+    code.handle([SimpleNamespace(sequence_number=8)], SimpleNamespace(partition="3"))
+    assert writes == ["partition 3: 1 events, up to 8\n"]
