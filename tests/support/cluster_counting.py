@@ -179,18 +179,17 @@ def counted_group(release: Release, folder: Path, storage: str) -> Iterator[Coun
         )
         ready = stack.enter_context(group)
         ready.until_settled(PODS, 90)
-        release.inside.apply(sender_pod())
+        release.inside.apply(sender_pod("sender", HUB, str(PARTITIONS), _STOP))
         ledger = stack.enter_context(ledger_watch(storage, HUB))
         counted = Counted(ready, folder / "seen.log", blobs, ledger)
         counted.until_read_on()
         yield counted
 
 
-def sender_pod() -> dict[str, object]:
-    """Sends to every partition until it is told to stop."""
-    arguments = ["$(EVENTS)", HUB, str(PARTITIONS), _STOP]
+def sender_pod(name: str, *arguments: str) -> dict[str, object]:
+    """Runs sender.py of the ConfigMap of its name, which sends to a hub as it is told to."""
     main = python("") | {
-        "command": ["tini", "--", "python", "/sender/sender.py", *arguments],
+        "command": ["tini", "--", "python", "/sender/sender.py", "$(EVENTS)", *arguments],
         "env": [
             {"name": "EVENTS", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "events"}}}
         ],
@@ -200,7 +199,7 @@ def sender_pod() -> dict[str, object]:
         ],
     }
     volumes = [
-        {"name": "sender", "configMap": {"name": "sender"}},
+        {"name": "sender", "configMap": {"name": name}},
         {"name": "scratch", "emptyDir": {}},
     ]
-    return pod("sender", main, volumes=volumes)
+    return pod(name, main, volumes=volumes)

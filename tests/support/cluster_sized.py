@@ -18,10 +18,10 @@ from typing import Any
 from azure.storage.blob import ContainerClient
 
 from support.cluster_api import Document
-from support.cluster_counting import Counted
+from support.cluster_counting import Counted, sender_pod
 from support.cluster_group import a_group
-from support.cluster_manifests import config_map, pod, python
-from support.cluster_release import SECRET, Release
+from support.cluster_manifests import config_map
+from support.cluster_release import Release
 from support.ledger_watch import ledger_watch
 
 HUB, PARTITIONS = "sized", 8
@@ -122,29 +122,10 @@ def sized_group(release: Release, folder: Path, storage: str) -> Iterator[Sized]
         )
         ready = stack.enter_context(group)
         ready.until_settled(1, 90)
-        release.inside.apply(_sender_pod())
+        release.inside.apply(sender_pod("paced", HUB, str(PARTITIONS), _RATE))
         stack.callback(release.inside.tried, "delete", "pod", "paced", "--wait=false")
         ready.until(
             "the sender to run", lambda: "running" in release.inside.container_state("paced"), 60
         )
         ledger = stack.enter_context(ledger_watch(storage, HUB))
         yield Sized(ready, folder / "seen.log", blobs, ledger, PARTITIONS)
-
-
-def _sender_pod() -> Document:
-    arguments = ["$(EVENTS)", HUB, str(PARTITIONS), _RATE]
-    main = python("") | {
-        "command": ["tini", "--", "python", "/sender/sender.py", *arguments],
-        "env": [
-            {"name": "EVENTS", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "events"}}}
-        ],
-        "volumeMounts": [
-            {"name": "sender", "mountPath": "/sender"},
-            {"name": "scratch", "mountPath": "/scratch"},
-        ],
-    }
-    volumes = [
-        {"name": "sender", "configMap": {"name": "paced"}},
-        {"name": "scratch", "emptyDir": {}},
-    ]
-    return pod("paced", main, volumes=volumes)

@@ -21,14 +21,7 @@ from tidegate_operator.apply import Applier
 from tidegate_operator.cache import WATCHED, Cache
 from tidegate_operator.edges import Edges, Notes
 from tidegate_operator.hubs import Hubs
-from tidegate_operator.kinds import (
-    CONSUMER_GROUP,
-    DEPLOYMENT,
-    SECRET,
-    Document,
-    Kind,
-    ObjectName,
-)
+from tidegate_operator.kinds import CONSUMER_GROUP, DEPLOYMENT, SECRET, Document, Kind, ObjectName
 from tidegate_operator.kube import Kube
 from tidegate_operator.kube_errors import Conflict, NotThere
 from tidegate_operator.kube_events import Herald
@@ -216,6 +209,11 @@ class OperatedWorld:
             dice=lambda: 0.0,
             untold=untold,
         )
+
+    def settle(self) -> None:
+        """Rounds until nothing is left to do for what was made so far."""
+        for _ in range(5):
+            self.round()
 
     def round(self, after_s: float = 1.0) -> Round:
         """One round, so long after the last."""

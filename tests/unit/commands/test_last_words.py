@@ -11,16 +11,7 @@ from tidegate import cli
 from tidegate.commands import last_words
 from tidegate.commands.codes import Code
 from tidegate.commands.last_words import leave
-
-GROUP = """
-apiVersion: tidegate.dev/v1alpha1
-kind: ConsumerGroup
-metadata: {name: home}
-spec:
-  source: {eventHubs: {hub: telemetry, connectionString: {env: HUB}}}
-  ledger: {container: ledger, connectionString: {env: STORE}}
-  handler: {code: "handler.py:handle"}
-"""
+from unit.commands.one_group import GROUP
 
 
 @pytest.fixture

@@ -14,16 +14,8 @@ from tidegate import cli
 from tidegate.commands import run
 from tidegate.commands.codes import Code
 from tidegate.settings import MemberSettings
+from unit.commands.one_group import GROUP
 
-GROUP = """
-apiVersion: tidegate.dev/v1alpha1
-kind: ConsumerGroup
-metadata: {name: home}
-spec:
-  source: {eventHubs: {hub: telemetry, connectionString: {env: HUB}}}
-  ledger: {container: ledger, connectionString: {env: STORE}}
-  handler: {code: "handler.py:handle"}
-"""
 # Carries out `tidegate run` with these options and variables; gives the exit code.
 Command = Callable[..., int]
 

@@ -1,4 +1,4 @@
-"""What the tests of the kubectl plugin share: an API server on loopback, and the command."""
+"""What tests share: a world for rounds; an API server and the command for the plugin."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from support.operated_world import OperatedWorld
 from support.plugin_api import PluginApi, plugin_api
 from tidegate_operator.plugin.cli import carried_out
 from unit.operator.plugin_groups import NAMESPACE, Run, group
+
+
+@pytest.fixture
+def world() -> OperatedWorld:
+    """A group of two that nobody has looked at yet."""
+    world = OperatedWorld()
+    world.put_secret()
+    world.create(scaling={"min": 2, "max": 4})
+    return world
 
 
 @pytest.fixture

@@ -44,8 +44,7 @@ def made() -> OperatedWorld:
 def world() -> OperatedWorld:
     """A group that stands."""
     world = made()
-    for _ in range(5):
-        world.round()
+    world.settle()
     return world
 
 

@@ -16,19 +16,6 @@ from tidegate_operator.letting_go import FINALIZER
 from tidegate_operator.model import LedgerTrouble
 
 
-@pytest.fixture
-def world() -> OperatedWorld:
-    world = OperatedWorld()
-    world.put_secret()
-    world.create(scaling={"min": 2, "max": 4})
-    return world
-
-
-def settle(world: OperatedWorld) -> None:
-    for _ in range(5):
-        world.round()
-
-
 def join(world: OperatedWorld, name: str) -> None:
     """A member that lives and says so."""
     memory, lease = world.ledger.memory, f"lease-{name}"
@@ -48,7 +35,7 @@ def test_one_round_makes_all_that_a_group_needs(world: OperatedWorld) -> None:
 
 
 def test_a_group_on_which_nothing_happens_is_written_nowhere(world: OperatedWorld) -> None:
-    settle(world)
+    world.settle()
     for _ in range(100):
         world.round(after_s=5.0)
         assert not [each for each in world.kube.written if not each.startswith("status")]
@@ -59,7 +46,7 @@ def test_a_group_on_which_nothing_happens_is_written_nowhere(world: OperatedWorl
 def test_an_operator_that_starts_anew_writes_nothing_but_the_roster_once(
     world: OperatedWorld,
 ) -> None:
-    settle(world)
+    world.settle()
     world.start()
     performed = []
     for _ in range(20):
@@ -70,7 +57,7 @@ def test_an_operator_that_starts_anew_writes_nothing_but_the_roster_once(
 
 
 def test_what_somebody_changed_is_put_right(world: OperatedWorld) -> None:
-    settle(world)
+    world.settle()
     assert world.deployment is not None
     template = {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 1}}}}
     world.kube.edit(WORKLOAD, template)
@@ -86,7 +73,7 @@ def test_what_somebody_changed_is_put_right(world: OperatedWorld) -> None:
 def test_what_somebody_changes_back_again_and_again_is_told_once_and_written_rarely(
     world: OperatedWorld,
 ) -> None:
-    settle(world)
+    world.settle()
     written = 0
     for _ in range(100):
         world.kube.edit(WORKLOAD, {"spec": {"revisionHistoryLimit": 99}})
@@ -115,7 +102,7 @@ def test_a_missing_secret_is_said_and_nothing_is_made_of_half_a_group() -> None:
 
 
 def test_a_secret_that_goes_missing_changes_nothing_that_stands(world: OperatedWorld) -> None:
-    settle(world)
+    world.settle()
     before = world.deployment
     secret = world.kube.objects[ObjectName(SECRET, KEY.namespace, "azure")]
     world.kube.take(ObjectName(SECRET, KEY.namespace, "azure"))
@@ -148,7 +135,7 @@ def test_a_certificate_that_only_the_consumers_have_is_told_with_what_to_do(
 
 
 def test_a_spec_that_cannot_be_read_leaves_what_stood(world: OperatedWorld) -> None:
-    settle(world)
+    world.settle()
     before = world.deployment
     world.kube.edit(NAME, {"spec": {"handler": {"code": 5}}})
     world.round()
@@ -162,7 +149,7 @@ def test_a_spec_that_cannot_be_read_leaves_what_stood(world: OperatedWorld) -> N
 def test_without_storage_nothing_is_changed_but_what_the_user_asked_of_the_pods(
     world: OperatedWorld,
 ) -> None:
-    settle(world)
+    world.settle()
     world.cut_off_storage()
     for _ in range(30):
         world.round()
@@ -207,7 +194,7 @@ def test_a_cluster_that_does_not_answer_is_said_and_tried_again(world: OperatedW
 
 
 def test_a_group_that_is_gone_is_over(world: OperatedWorld) -> None:
-    settle(world)
+    world.settle()
     world.delete()
     assert world.round().is_over
 
@@ -222,14 +209,14 @@ def finished() -> OperatedWorld:
     world.put_secret()
     world.create()
     world.kube.edit(NAME, {"spec": {"ledger": {"onDelete": "Delete"}}})
-    settle(world)
+    world.settle()
     return world
 
 
 def test_only_a_group_whose_ledger_goes_with_it_has_a_finalizer(
     world: OperatedWorld, finished: OperatedWorld
 ) -> None:
-    settle(world)
+    world.settle()
     assert world.group is not None and not world.group["metadata"].get("finalizers")
     assert finished.group is not None
     assert finished.group["metadata"]["finalizers"] == [FINALIZER]

@@ -144,14 +144,6 @@ def other_group(world: OperatedWorld, created: str) -> ObjectName:
     return name
 
 
-@pytest.fixture
-def world() -> OperatedWorld:
-    world = OperatedWorld()
-    world.put_secret()
-    world.create(scaling={"min": 2, "max": 4})
-    return world
-
-
 def taken_by_another(world: OperatedWorld) -> ObjectName:
     """Another group has the ledger before this one is looked at."""
     name = other_group(world, "2026-01-01T00:00:00Z")

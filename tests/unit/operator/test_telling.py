@@ -48,19 +48,6 @@ class Statuses:
         asyncio.run(self._write(NAME.kind, NAME.namespace, NAME.name, status, **fence))
 
 
-@pytest.fixture
-def world() -> OperatedWorld:
-    world = OperatedWorld()
-    world.put_secret()
-    world.create(scaling={"min": 2, "max": 4})
-    return world
-
-
-def settle(world: OperatedWorld) -> None:
-    for _ in range(5):
-        world.round()
-
-
 def test_a_group_is_decided_on_at_its_tick_while_its_status_cannot_be_written(
     world: OperatedWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -93,7 +80,7 @@ def test_a_changed_spec_is_answered_at_once_although_the_status_was_refused(
 ) -> None:
     statuses = Statuses(world)
     statuses.problem = Denied("may not")
-    settle(world)
+    world.settle()
     statuses.problem = None
     world.kube.edit(NAME, {"spec": {"paused": True}})
     world.round()
@@ -128,7 +115,7 @@ def test_a_status_that_gets_no_answer_holds_a_round_up_for_a_moment_only(
 def test_a_clock_that_is_set_back_keeps_no_status_from_being_written(
     world: OperatedWorld,
 ) -> None:
-    settle(world)
+    world.settle()
     statuses = Statuses(world)
     statuses.problem = Denied("may not")
     world.kube.edit(NAME, {"spec": {"paused": True}})
@@ -139,7 +126,7 @@ def test_a_clock_that_is_set_back_keeps_no_status_from_being_written(
 
 
 def test_a_lag_is_told_on_after_a_clock_was_set_back(world: OperatedWorld) -> None:
-    settle(world)
+    world.settle()
     wrote = world.notes.wrote
     assert wrote is not None
     world.notes.wrote = replace(wrote, status={**wrote.status, "lag": 5})
@@ -160,7 +147,7 @@ def fail_events(world: OperatedWorld, problem: KubeError) -> None:
 def test_an_event_that_cannot_be_written_is_told_once_it_can_be(
     world: OperatedWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settle(world)
+    world.settle()
     fail_events(world, Denied("create Event homes/activity.1: may not"))
     world.kube.edit(NAME, {"spec": {"paused": True}})
     for _ in range(60):
@@ -179,7 +166,7 @@ def test_an_event_that_cannot_be_written_is_told_once_it_can_be(
 
 
 def test_an_event_that_can_never_be_written_is_given_up_and_counted(world: OperatedWorld) -> None:
-    settle(world)
+    world.settle()
     fail_events(world, Denied("may not"))
     world.kube.edit(NAME, {"spec": {"paused": True}})
     world.round()
@@ -194,7 +181,7 @@ def test_an_event_that_can_never_be_written_is_given_up_and_counted(world: Opera
 
 def late(world: OperatedWorld) -> tuple[Statuses, tuple[Mapping[str, Any], dict[str, Any]]]:
     """A leader whose last status is on its way for ever, and that leads no more."""
-    settle(world)
+    world.settle()
     statuses = Statuses(world)
     statuses.problem = Unreachable("the answer is lost")
     world.kube.edit(NAME, {"spec": {"paused": True}})
@@ -222,7 +209,7 @@ def test_what_an_earlier_leader_sends_late_is_refused_once_a_newer_one_has_writt
 def test_what_an_earlier_leader_sends_before_that_is_put_right_by_the_next_look(
     world: OperatedWorld,
 ) -> None:
-    settle(world)
+    world.settle()
     right = world.status
     world.round()
     assert world.notes.wrote is not None
@@ -237,7 +224,7 @@ def test_what_an_earlier_leader_sends_before_that_is_put_right_by_the_next_look(
 def test_a_status_is_written_in_the_same_round_although_a_watch_is_late(
     world: OperatedWorld,
 ) -> None:
-    settle(world)
+    world.settle()
     heard = world.cache.hear
     world.cache.hear = lambda *_, **__: set()  # type: ignore[method-assign]
     world.kube.edit(NAME, {"metadata": {"labels": {"team": "homes"}}})
@@ -252,7 +239,7 @@ def test_a_status_is_written_in_the_same_round_although_a_watch_is_late(
 def test_whoever_leads_no_more_does_not_write_over_what_it_has_just_seen(
     world: OperatedWorld,
 ) -> None:
-    settle(world)
+    world.settle()
     statuses = Statuses(world)
 
     async def loses(kind: Kind, namespace: str, name: str, *_: Any, **fence: Any) -> Document:

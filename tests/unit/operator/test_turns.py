@@ -127,8 +127,7 @@ def world() -> OperatedWorld:
     world = OperatedWorld()
     world.put_secret()
     world.create(scaling={"min": 2, "max": 4})
-    for _ in range(5):
-        world.round()
+    world.settle()
     assert world.deployment is not None
     counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), 2)
     generation = world.deployment["metadata"].get("generation")
