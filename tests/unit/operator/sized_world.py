@@ -29,6 +29,7 @@ from tidegate_operator.lag import GroupLag, lag_of_group
 from tidegate_operator.model import Ends, Observation, Steps, Wish
 from tidegate_operator.scaling import Policy
 from tidegate_operator.scaling.report import document_of
+from unit.operator.scaling.backlog import Backlog
 from unit.operator.small_group import Member
 from unit.operator.small_world import START_S, STEP_S, SmallOperator, SmallWorld
 
@@ -37,39 +38,15 @@ _WINDOW = int(10.0 / STEP_S)
 
 
 @dataclass
-class Queue:
-    """One partition: what came, what is handled, and when what waits came."""
+class Queue(Backlog):
+    """One partition."""
 
-    came: float = 0.0
-    handled: float = 0.0
-    waiting: deque[list[float]] = field(default_factory=deque)
     has_checkpoint: bool = False
     # Of the last steps: came, handled, the share of the time that it took.
     lately: deque[tuple[float, float, float]] = field(
         default_factory=lambda: deque([(0.0, 0.0, 0.0)], maxlen=_WINDOW)
     )
     owner: str = ""
-
-    def arrive(self, now: float, events: float) -> None:
-        self.came += events
-        if events:
-            self.waiting.append([now, events])
-
-    def handle(self, events: float) -> None:
-        self.handled += events
-        while events > 1e-9 and self.waiting:
-            part = min(events, self.waiting[0][1])
-            self.waiting[0][1] -= part
-            events -= part
-            if self.waiting[0][1] <= 1e-9:
-                self.waiting.popleft()
-
-    @property
-    def lag(self) -> float:
-        return max(self.came - self.handled, 0.0)
-
-    def behind_s(self, now: float) -> float:
-        return now - self.waiting[0][0] if self.waiting else 0.0
 
     @property
     def end(self) -> int:

@@ -20,43 +20,20 @@ from tidegate_operator.scaling import (
     decided,
     looked,
 )
+from unit.operator.scaling.backlog import Backlog
 
 LOOK_S = 2
 _WINDOW_S = 10
 
 
 @dataclass
-class Queue:
-    """One partition: events by the second in which they came, and what was done with them."""
+class Queue(Backlog):
+    """One partition."""
 
-    waiting: deque[list[float]] = field(default_factory=deque)
-    end: float = 0.0
-    handled: float = 0.0
     # Of the last seconds: arrived, handled, busy.
     lately: deque[tuple[float, float, float]] = field(
         default_factory=lambda: deque([(0.0, 0.0, 0.0)], maxlen=_WINDOW_S)
     )
-
-    def arrive(self, at: int, events: float) -> None:
-        self.end += events
-        if events:
-            self.waiting.append([float(at), events])
-
-    def handle(self, events: float) -> None:
-        self.handled += events
-        while events > 1e-9 and self.waiting:
-            part = min(events, self.waiting[0][1])
-            self.waiting[0][1] -= part
-            events -= part
-            if self.waiting[0][1] <= 1e-9:
-                self.waiting.popleft()
-
-    @property
-    def lag(self) -> float:
-        return max(self.end - self.handled, 0.0)
-
-    def behind_s(self, at: int) -> float:
-        return at - self.waiting[0][0] if self.waiting else 0.0
 
 
 @dataclass
@@ -184,12 +161,12 @@ class Traffic:
         )
         is_read = self.members > 0
         return PartitionSample(
-            lag=round(queue.end) - round(queue.handled),
+            lag=round(queue.came) - round(queue.handled),
             behind_s=queue.behind_s(self.now),
             arriving=round(arrived, 1) if is_read else None,
             handling=round(handled, 1) if is_read else None,
             busy=round(busy, 3) if is_read else None,
             owner=f"m{place % self.members}" if is_read else None,
-            end=round(queue.end),
+            end=round(queue.came),
             handled=round(queue.handled),
         )
