@@ -1,9 +1,11 @@
-# Tidegate's image: the consumer, the operator and, for tests and first tries, the hub.
+# Tidegate's images: the consumer, the operator and, for tests and first tries, the hub; and, as a
+# target of its own, the consumer with Spark.
 #
 #   docker build --tag tidegate .                  on Debian's own image
 #   docker build --build-arg BASE=my/debian:12 .   on any other with Debian 12 in it
+#   docker build --target spark --tag spark .      drivers and executors of the engine `spark`
 #
-# It runs as nobody in particular, on a root file system that nothing writes to, and has neither
+# They run as nobody in particular, on a root file system that nothing writes to, and have neither
 # pip nor a compiler. Secrets say where packages come from where that is not the public place;
 # they are there while a step runs, and in no layer: `apt-sources` is a sources.list, `apt-settings`
 # an apt.conf, `pip` a pip.conf and `ca` the certificates that pip trusts.
@@ -18,13 +20,15 @@ RUN --mount=type=secret,id=apt-sources,target=/etc/apt/sources.list \
     --no-install-recommends ca-certificates libpython3-stdlib python3-minimal tini \
     && rm -rf /var/cache/debconf/*-old /var/lib/dpkg/*-old
 
-FROM python AS build
+FROM python AS builder
 RUN --mount=type=secret,id=apt-sources,target=/etc/apt/sources.list \
     --mount=type=secret,id=apt-settings,target=/etc/apt/apt.conf.d/90-machine \
     apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install --yes \
     --no-install-recommends python3-venv
 RUN python3 -m venv /builder && python3 -m venv --without-pip /opt/tidegate
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_NO_INPUT=1
+
+FROM builder AS build
 COPY requirements/operator.lock requirements/dev.lock /requirements/
 # What builds the wheel is pinned by the developers' lock.
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
@@ -51,6 +55,51 @@ ENV PATH=/opt/tidegate/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 USER 65532:65532
 ENTRYPOINT ["tini", "--", "start"]
+CMD ["help"]
+
+# pyspark alone comes as an archive, of files that pip only has to copy.
+FROM builder AS spark-build
+COPY requirements/spark.lock /requirements/
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
+    /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps --only-binary :all: \
+    --no-binary pyspark --require-hashes --requirement /requirements/spark.lock
+# What runs stays: the list of jars says of each why it does not. Arrow's Flight, tests, headers and
+# examples are used by nothing here; nor is a second copy of pyspark, in a zip.
+COPY cluster/image/prune_jars.py cluster/image/jars-left-out /source/
+RUN cd /opt/tidegate/lib/python3*/site-packages \
+    && python3 /source/prune_jars.py pyspark/jars /source/jars-left-out \
+    && rm -r pyspark/bin/*.cmd pyspark/examples pyspark/python \
+    pyarrow/tests pyarrow/include pyarrow/src pyarrow/*flight* pandas/tests \
+    && find . -type f -path '*/tests/*test_*' -delete \
+    && mkdir pyspark/conf && ln -s "$PWD/pyspark" /opt/spark
+COPY --from=build /wheel /wheel
+RUN /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps /wheel/*.whl
+
+FROM python AS java
+RUN --mount=type=secret,id=apt-sources,target=/etc/apt/sources.list \
+    --mount=type=secret,id=apt-settings,target=/etc/apt/apt.conf.d/90-machine \
+    --mount=type=tmpfs,target=/var/lib/apt/lists --mount=type=tmpfs,target=/var/cache/apt \
+    --mount=type=tmpfs,target=/var/log --mount=type=tmpfs,target=/usr/share/doc \
+    --mount=type=tmpfs,target=/usr/share/man \
+    mkdir /usr/share/man/man1 && apt-get -q update && DEBIAN_FRONTEND=noninteractive \
+    apt-get -q install --yes --no-install-recommends openjdk-17-jre-headless \
+    && rm -rf /var/cache/debconf/*-old /var/lib/dpkg/*-old \
+    # What a compiler reads, and an archive of classes for heaps above 32 GB: these start a little
+    # later without it.
+    && cd /usr/lib/jvm && ln -s java-17-openjdk-* java-17 \
+    && rm java-17/lib/ct.sym java-17/lib/server/classes_nocoops.jsa
+
+FROM java AS spark
+# Without a name and a home for the user, Hadoop and Ivy do not start.
+RUN echo 'tidegate:x:65532:65532:tidegate:/tmp:/usr/sbin/nologin' >> /etc/passwd \
+    && echo 'tidegate:x:65532:' >> /etc/group
+COPY cluster/image/decom.sh /opt/decom.sh
+COPY --from=spark-build /opt /opt
+ENV JAVA_HOME=/usr/lib/jvm/java-17 SPARK_HOME=/opt/spark PYSPARK_PYTHON=/opt/tidegate/bin/python \
+    PATH=/opt/tidegate/bin:/usr/local/bin:/usr/bin:/bin \
+    PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+USER 65532:65532
+ENTRYPOINT ["tini", "--", "/opt/tidegate/bin/python", "-I", "-m", "tidegate.spark.entry"]
 CMD ["help"]
 
 FROM tidegate AS hub

@@ -30,9 +30,11 @@ export QUICK UPGRADE DEMO_SECONDS
 # Which cluster, and of how many nodes.
 CLUSTER ?= tidegate
 NODES ?= 2
+# SPARK=1: with the image of Spark on it.
+SPARK ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help cluster cluster-down demo test test-cluster test-cluster-faults test-cluster-scaling test-java test-live check lint simulate fuzz lock clean bench-operator
+.PHONY: help cluster cluster-down demo test test-cluster test-cluster-faults test-cluster-scaling test-java test-live test-spark check lint simulate fuzz lock clean bench-operator
 .SUFFIXES:
 
 help: ## say what each target does
@@ -50,7 +52,7 @@ test: ## lint, then every test that wants no root and no Docker (10 minutes at m
 
 cluster: ## a Kubernetes cluster with the project's images on it; see docs/cluster.md
 	@$(PYTHON) scripts/prepare.py dev azurite
-	@$(PYTHON) cluster/manage.py up --name $(CLUSTER) --nodes $(NODES)
+	@$(PYTHON) cluster/manage.py up --name $(CLUSTER) --nodes $(NODES) $(if $(SPARK),--spark)
 
 cluster-down: ## remove it, and all that was started for it
 	@$(PYTHON) cluster/manage.py down --name $(CLUSTER)
@@ -77,6 +79,10 @@ test-java: ## the hub's contract by the official Java SDK: wants Java 17 and Mav
 	@$(PYTHON) scripts/prepare.py dev java
 	$(VENV)/python -m pytest tests/java $(ARGS)
 
+test-spark: ## the engine spark: wants Java 17, which is fetched on Debian where it is missing
+	@$(PYTHON) scripts/prepare.py dev azurite spark
+	$(VENV)/python -m pytest --durations 10 tests/spark $(ARGS)
+
 check: ## lint and the unit tests: under a minute once set up
 	@$(PYTHON) scripts/prepare.py dev
 	@$(MAKE) --no-print-directory lint
@@ -102,7 +108,7 @@ bench-operator: ## an operator of 500 groups: cost, and time to decide
 	$(VENV)/python benchmarks/operated.py
 
 bench-%: ## run benchmarks/NAME.py, ours beside the peer; QUICK=1 takes under 45 s
-	@$(PYTHON) scripts/prepare.py dev azurite $(if $(filter consume,$*),kafka)
+	@$(PYTHON) scripts/prepare.py dev azurite $(if $(filter consume,$*),kafka) $(if $(filter slices spark,$*),spark)
 	@test -f benchmarks/$*.py || { echo "There is no benchmarks/$*.py; there are:"; ls benchmarks/*.py; exit 2; }
 	$(VENV)/python benchmarks/$*.py
 

@@ -26,8 +26,17 @@ OWN_BASE = f"tidegate.local/debian:{CODENAME}-1"  # the number changes with what
 TIDEGATE = "tidegate.local/tidegate:dev"
 HUB = "tidegate.local/hub:dev"
 AZURITE = "tidegate.local/azurite:dev"
+SPARK = "tidegate.local/spark:dev"
 AZURITE_MODULES = ROOT / ".tools" / "azurite" / "node_modules"
-MOST_MB = 200
+MOST_MB = {TIDEGATE: 200, SPARK: 900}
+# What a container of the Spark image has to be able to do anywhere: a JVM, a session, a job.
+FIRST_JOB = """
+import os, pandas, pyarrow.json, pyarrow.parquet
+os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+assert spark.range(100).selectExpr("sum(id)").toArrow().to_pydict() == {"sum(id)": [4950]}
+"""
 # What an image on a node can do without: texts that nobody reads there, and fetched packages.
 LEFT_OUT = ("usr/share/doc", "usr/share/info", "usr/share/locale", "usr/share/man",
             "var/cache/apt", "var/cache/debconf", "var/lib/apt/lists", "var/log")  # fmt: skip
@@ -117,14 +126,34 @@ def build_project_images(engine: Engine, base: Base) -> None:
         ("--file", str(HERE / "azurite" / "Dockerfile")),
     )  # fmt: skip
     for name in (TIDEGATE, HUB, AZURITE):
-        say(f"   {name}: {size_mb(engine, name):.0f} MB")
-    if size_mb(engine, TIDEGATE) > MOST_MB:
-        raise StopError(f"{TIDEGATE} is larger than {MOST_MB} MB: see what was added to it.")
+        _say_size(engine, name)
+    took = _try(engine, TIDEGATE, "tidegate", "--help")
+    say(f"   a container of it starts, says what it can do and is gone in {took:.1f} s")
+
+
+def build_spark_image(engine: Engine, base: Base) -> None:
+    """The image of drivers and executors. Says what it weighs."""
+    build_image(
+        engine, base, "the image of Spark", Size(650, 2500), SPARK, ROOT, ("--target", "spark")
+    )
+    _say_size(engine, SPARK)
+    took = _try(engine, SPARK, "python", "-c", FIRST_JOB)
+    say(f"   a container of it starts, runs a job of Spark and is gone in {took:.1f} s")
+
+
+def _say_size(engine: Engine, name: str) -> None:
+    size, most = size_mb(engine, name), MOST_MB.get(name)
+    say(f"   {name}: {size:.0f} MB")
+    if most is not None and size > most:
+        raise StopError(f"{name} is larger than {most} MB: see what was added to it.")
+
+
+def _try(engine: Engine, name: str, *words: str) -> float:
+    """The seconds that a container of it takes, on a root file system that it cannot write to."""
     begun = time.monotonic()
-    engine.do("start.log", "run", "--rm", "--read-only", "--network", "none", TIDEGATE,
-              "tidegate", "--help")  # fmt: skip
-    say(f"   a container of it starts, says what it can do and is gone in "
-        f"{time.monotonic() - begun:.1f} s")  # fmt: skip
+    engine.do("start.log", "run", "--rm", "--read-only", "--tmpfs", "/tmp:exec",
+              "--network", "none", name, *words)  # fmt: skip
+    return time.monotonic() - begun
 
 
 def size_mb(engine: Engine, name: str) -> float:

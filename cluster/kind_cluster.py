@@ -83,16 +83,17 @@ class Cluster:
 
     def load(self, tools: Tools, images: Sequence[str] = (TIDEGATE, HUB, AZURITE)) -> None:
         """Put the images on its nodes; those that are there already are left alone."""
-        stamp = self.kubeconfig.with_suffix(".images")
-        there = stamp.read_text().split() if stamp.exists() else []
+        stamp = self.kubeconfig.with_suffix(".loaded")
+        there = json.loads(stamp.read_text(encoding="utf-8")) if stamp.exists() else {}
         ids = self.engine.listed("image", "inspect", "--format", "{{.Id}}", *images)
-        missing = [name for name, known in zip(images, ids, strict=True) if known not in there]
+        wanted = dict(zip(images, ids, strict=True))
+        missing = [name for name in images if there.get(name) != wanted[name]]
         if not missing:
             return
         command: list[str | Path] = [tools.kind, "load", "docker-image", "--name", self.name]
         with step(f"{', '.join(missing)} on {self.name}", Size(0, 0), []):
             run([*command, *missing], self._log("load"), cwd=HERE, env=self.engine.environment)
-        write_stamp(stamp, "\n".join(ids))
+        write_stamp(stamp, json.dumps(there | wanted))
 
     def remove(self) -> None:
         """Take away its nodes with their disks; with the last cluster, their network too."""

@@ -3,6 +3,7 @@
 `up` makes a cluster with the project's images on it and says how to use it; `down` removes it, and
 with the last one the Docker engine that was started for it; `test` runs the cluster suite on the
 cluster that KUBECONFIG names, or on one of kind: if that was not there before, it is removed after.
+`--spark` puts the image of Spark on the cluster too, which takes minutes to build the first time.
 `programs` compiles what bare control planes are made of, where `up` had no need to. What else is
 said to `test` is for pytest: `manage.py test tests/cluster -k consumer`.
 Everything is kept for the next time in TIDEGATE_CACHE (~/.cache/tidegate).
@@ -21,7 +22,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 
 import engine as engines
-from images import AZURITE, HUB, TIDEGATE, build_project_images, ensure_base, ensure_node
+from images import (
+    AZURITE,
+    HUB,
+    SPARK,
+    TIDEGATE,
+    build_project_images,
+    build_spark_image,
+    ensure_base,
+    ensure_node,
+)
 from kind_cluster import Cluster, Tools, cluster_names
 from programs import build_programs, kube_folder
 from steps import StopError, exit_code_of, one_at_a_time, say
@@ -39,11 +49,12 @@ class Ready:
     was_there: bool
 
 
-def tools_for(engine: engines.Engine, store: Store, with_images: bool) -> Tools:
-    """The programs and the node image; built where a registry cannot be reached."""
+def tools_for(engine: engines.Engine, store: Store, with_spark: bool) -> Tools:
+    """Builds the project's images; the programs and the node's are built where none can be had."""
     base = ensure_base(engine, store)
-    if with_images:
-        build_project_images(engine, base)
+    build_project_images(engine, base)
+    if with_spark:
+        build_spark_image(engine, base)
     if base.is_published:
         kind, kubectl = shutil.which("kind"), shutil.which("kubectl")
         if kind is None or kubectl is None:
@@ -54,14 +65,14 @@ def tools_for(engine: engines.Engine, store: Store, with_images: bool) -> Tools:
     return Tools(programs.kind / "kind", programs.kube / "kubectl", node)
 
 
-def up(store: Store, name: str, nodes: int) -> Ready:
+def up(store: Store, name: str, nodes: int, with_spark: bool) -> Ready:
     with one_at_a_time(store.root / "lock"):
         engine = engines.ensure_engine(store)
-        tools = tools_for(engine, store, with_images=True)
+        tools = tools_for(engine, store, with_spark)
         cluster = Cluster(name, engine, store)
         was_there = cluster.is_whole()
         cluster.create(tools, nodes)
-        cluster.load(tools)
+        cluster.load(tools, images_of(with_spark))
         _link_programs(store, tools)
     return Ready(cluster, tools, was_there)
 
@@ -77,10 +88,15 @@ def _link_programs(store: Store, tools: Tools) -> None:
         link.symlink_to(program)
 
 
-def how_to_use(ready: Ready) -> str:
+def images_of(with_spark: bool) -> tuple[str, ...]:
+    """The images that a cluster has."""
+    return (TIDEGATE, HUB, AZURITE, *([SPARK] if with_spark else []))
+
+
+def how_to_use(ready: Ready, with_spark: bool) -> str:
     cluster = ready.cluster
     lines = [
-        f"The cluster {cluster.name} is ready; images on it: {TIDEGATE}, {HUB}, {AZURITE}",
+        f"The cluster {cluster.name} is ready; images on it: {', '.join(images_of(with_spark))}",
         f"  export KUBECONFIG={cluster.kubeconfig}",
         f"  export PATH={cluster.store.root / 'bin'}:$PATH",
     ]
@@ -105,7 +121,7 @@ def down(store: Store, names: list[str]) -> None:
     say("No cluster and nothing of one is left but what is kept for the next: " + str(store.root))
 
 
-def test(store: Store, name: str, nodes: int, arguments: list[str]) -> int:
+def test(store: Store, name: str, nodes: int, with_spark: bool, arguments: list[str]) -> int:
     named = os.environ.get("KUBECONFIG")
     if named:
         kubectl = shutil.which("kubectl", path=f"{store.root / 'bin'}:{os.environ['PATH']}")
@@ -113,7 +129,7 @@ def test(store: Store, name: str, nodes: int, arguments: list[str]) -> int:
             raise StopError("kubectl is not on the PATH: install it, or run `make cluster` once.")
         say(f"-> the cluster of {named}")
         return _run_suite(store, {"TIDEGATE_KUBECTL": kubectl}, arguments)
-    ready = up(store, name, nodes)
+    ready = up(store, name, nodes, with_spark)
     environment = {
         **ready.cluster.engine.environment,
         "KUBECONFIG": str(ready.cluster.kubeconfig),
@@ -151,6 +167,7 @@ def main() -> int:
     parser.add_argument("command", choices=("up", "down", "test", "programs"))
     parser.add_argument("--name", default=DEFAULT_NAME, help="which cluster (%(default)s)")
     parser.add_argument("--nodes", type=int, default=2, help="how many nodes (%(default)s)")
+    parser.add_argument("--spark", action="store_true", help="with the image of Spark")
     known, for_pytest = parser.parse_known_args()
     status = 0
 
@@ -158,13 +175,14 @@ def main() -> int:
         nonlocal status
         store = the_store()
         if known.command == "up":
-            say(how_to_use(up(store, known.name, known.nodes)))
+            ready = up(store, known.name, known.nodes, known.spark)
+            say(how_to_use(ready, known.spark))
         elif known.command == "down":
             down(store, [known.name])
         elif known.command == "programs":
             build_programs(store)
         else:
-            status = test(store, known.name, known.nodes, for_pytest)
+            status = test(store, known.name, known.nodes, known.spark, for_pytest)
 
     return exit_code_of(work) or status
 

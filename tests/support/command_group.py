@@ -87,7 +87,7 @@ class CommandGroup:
         self.folder = folder
         self.partitions = partitions
         self._connection_string = hub.connection_string
-        self._environment = os.environ | {
+        self.environment = os.environ | {
             "EVENTS": events or hub.connection_string,
             "STORAGE": storage or azurite,
         }
@@ -122,14 +122,19 @@ class CommandGroup:
 
     # --- processes
 
-    def start(self, name: str, *more: str) -> None:
+    def start(self, name: str, *more: str, file: Path | None = None) -> None:
+        """A member; `file` is another group file of the same group."""
+        told = ("--name", name, "--log-format", "text")
         with (self.folder / f"{name}.out").open("ab") as output:
             self._processes[name] = subprocess.Popen(
-                [_TIDEGATE, "run", self.file, "--name", name, "--log-format", "text", *more],
-                env=self._environment,
+                [_TIDEGATE, "run", file or self.file, *told, *more],
+                env=self.environment,
                 stdout=output,
                 stderr=output,
             )
+
+    def pid(self, name: str) -> int:
+        return self._processes[name].pid
 
     def output(self, name: str) -> str:
         return (self.folder / f"{name}.out").read_text(encoding="utf-8", errors="replace")
@@ -155,7 +160,7 @@ class CommandGroup:
         """Another command with the same surroundings."""
         return subprocess.run(
             [_TIDEGATE, *arguments],
-            env=self._environment,
+            env=self.environment,
             capture_output=True,
             text=True,
             timeout=100,
@@ -172,7 +177,7 @@ class CommandGroup:
         """What stands in the ledger."""
 
         async def look() -> Listing:
-            ledger = wiring.new_ledger(wiring.set_up(self.file, self._environment))
+            ledger = wiring.new_ledger(wiring.set_up(self.file, self.environment))
             try:
                 found = await ledger.perform(List())
             finally:

@@ -21,6 +21,7 @@ from tidegate.commands import wiring
 from tidegate.commands.codes import Code
 from tidegate.commands.ends import Ends, tell_figures
 from tidegate.commands.stopping import Stopping
+from tidegate.group_file.spark_spec import EngineKind
 from tidegate.handlers.context import About
 from tidegate.handlers.ending import call_on_stop
 from tidegate.handlers.loading import UserCode, load
@@ -56,6 +57,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--check", action="store_true", help="check the file and the handler, and end")
     add(
+        "--executors",
+        metavar="N",
+        help="with engine spark and without a cluster: how many executors there are (default: 1)",
+    )
+    add(
+        "--executors-file",
+        type=Path,
+        metavar="FILE",
+        help="the same while it runs: a file with that number, which is looked at again and again",
+    )
+    add(
         "--grace-s",
         type=float,
         default=_GRACE_S,
@@ -83,9 +95,13 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Raises SettingsError."""
     started_at = round(time.time(), 3)
     setup = wiring.set_up(arguments.file, environment)
+    if setup.group.engine is EngineKind.SPARK:
+        return _drive(setup, arguments, environment)
     code = load(setup.group.spec.handler.code, setup.folder)
-    name = arguments.name or environment.get(NAME) or socket.gethostname()
-    member = replace(wiring.member_settings(setup, name), weight=_weight(arguments, environment))
+    member = replace(
+        wiring.member_settings(setup, _name(arguments, environment)),
+        weight=_weight(arguments, environment),
+    )
     if arguments.check:
         print(f"group {setup.group.name}: the file and the handler can be used")
         return Code.DONE
@@ -100,12 +116,7 @@ async def _consume(
     arguments: argparse.Namespace,
     environment: Mapping[str, str],
 ) -> int:
-    settings = OpsSettings(
-        Address.parse(arguments.listen) if arguments.listen else None,
-        arguments.log_level.upper(),
-        arguments.log_format,
-        not arguments.no_view,
-    )
+    settings = _ops_settings(arguments)
     async with AsyncExitStack() as stack:
         ops = await stack.enter_async_context(
             around(
@@ -171,6 +182,50 @@ async def _runtime(
     ends = Ends(source, runtime, ops.board, ops.observer, ops.watch)
     figures = partial(tell_figures, runtime, ops.board, ops.meter, member.figures_every_s)
     return runtime, tools, (ends.tell, figures)
+
+
+def _drive(
+    setup: wiring.Setup, arguments: argparse.Namespace, environment: Mapping[str, str]
+) -> int:
+    """The same with Spark, whose executors are the members."""
+    # Imported here: who runs a Python handler has no use for it.
+    try:
+        from tidegate.spark.driver import run_driver  # noqa: PLC0415
+        from tidegate.spark.driver_parts import DriverOptions  # noqa: PLC0415
+        from tidegate.spark.standalone import executors_of  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if error.name not in ("pandas", "pyarrow", "py4j", "pyspark"):
+            raise
+        raise SettingsError(
+            f"engine spark needs {error.name}, which is not installed: install tidegate[spark], or "
+            "use the image for Spark"
+        ) from None
+    folder = arguments.scratch or environment.get(SCRATCH)
+    options = DriverOptions(
+        _name(arguments, environment),
+        arguments.grace_s,
+        # Spark's own log would be written across the view.
+        replace(_ops_settings(arguments), has_view=False),
+        scratch=Path(folder) if folder else None,
+        pod_uid=environment.get(POD_UID, ""),
+        executors=executors_of(arguments.executors),
+        executors_file=arguments.executors_file,
+        only_checks=arguments.check,
+    )
+    return run_driver(setup, options, environment)
+
+
+def _name(arguments: argparse.Namespace, environment: Mapping[str, str]) -> str:
+    return str(arguments.name or environment.get(NAME) or socket.gethostname())
+
+
+def _ops_settings(arguments: argparse.Namespace) -> OpsSettings:
+    return OpsSettings(
+        Address.parse(arguments.listen) if arguments.listen else None,
+        arguments.log_level.upper(),
+        arguments.log_format,
+        not arguments.no_view,
+    )
 
 
 def _weight(arguments: argparse.Namespace, environment: Mapping[str, str]) -> float:

@@ -11,8 +11,9 @@ from typing import Any
 from tidegate.group_file.durations import Duration
 from tidegate.group_file.fields import default_of, hints_of, inner_of, is_list, is_map, is_required
 from tidegate.group_file.names import camel_name
-from tidegate.group_file.spec import GroupSpec, Secret
+from tidegate.group_file.spec import FileSpec, Secret
 from tidegate.sources.start import Start
+from tidegate.spark import owned_keys
 
 _HEAD = """\
 # Settings of a group
@@ -47,14 +48,29 @@ variable of its environment:
 - `--scratch`, `TIDEGATE_SCRATCH`: a file that outlives a restart of its process, so that its
   partitions stay with it; else none.
 
+With `engine: spark` the members are the executors, each called by the name of the driver, `-x` and
+its number; `--scratch` is a folder then, and `--weight` says nothing. Without a cluster
+`tidegate run` starts Spark on this machine:
+
+- `--executors`: how many executors there are; else 1.
+- `--executors-file`: a file with that number, which is looked at again and again, so that they come
+  and go while it runs.
+
 In a cluster the operator sets the name and the file. Other variables are written into
 `spec.template`.
+"""
+
+_SPARK_CONF = """\
+## sparkConf
+Every setting of Spark's can be written there but these, on which the engine depends:
+
 """
 
 
 def page() -> str:
     """The whole page."""
-    parts = [_HEAD, *_tables(GroupSpec, "spec", "What a consumer reads.", {Secret})]
+    tables = _tables(FileSpec, "spec", "What a consumer reads.", {Secret})
+    parts = [_HEAD, *tables, _SPARK_CONF + owned_keys.as_markdown()]
     return "\n".join(parts)
 
 

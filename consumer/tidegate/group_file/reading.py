@@ -19,7 +19,8 @@ from tidegate.group_file.durations import Duration, seconds_of
 from tidegate.group_file.fields import hints_of, inner_of, is_list, is_map, is_required
 from tidegate.group_file.names import camel_name
 from tidegate.group_file.nodes import FileError, Value, documents, plain_of, value_of
-from tidegate.group_file.spec import OPERATORS, GroupFile, GroupSpec
+from tidegate.group_file.spark_spec import SparkSpec
+from tidegate.group_file.spec import OPERATORS, FileSpec, GroupFile, GroupSpec
 from tidegate.model import NO_OFFSET, Position
 from tidegate.settings import SettingsError
 from tidegate.sources.start import Start
@@ -73,7 +74,8 @@ class _Reading:
         name = metadata.get("name") if metadata is not None else None
         if name is None or not name.text:
             raise self._error(metadata or value, "metadata.name is missing: name the group")
-        return GroupFile(name.text, self.spec(GroupSpec, value))
+        spec = self.spec(FileSpec, value)
+        return GroupFile(name.text, spec, spec.engine, spec.spark or SparkSpec())
 
     def spec(self, kind: type[Section], document: Value) -> Section:
         spec = document.get("spec")

@@ -12,6 +12,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from tidegate.delivery.policy import Policy
+from tidegate.group_file.spark_spec import EngineKind, SparkSpec
 from tidegate.ledger.layout import API_VERSION
 from tidegate.settings import SettingsError
 from tidegate.sources.start import Start
@@ -241,6 +242,27 @@ class GroupSpec:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class FileSpec(GroupSpec):
+    """The part of `spec` that `tidegate run` reads."""
+
+    engine: EngineKind = field(
+        default=EngineKind.PYTHON,
+        metadata={
+            "help": "What runs your code. `python`: a handler, called with events. `spark`: "
+            "`pipeline(df, context)`, called with each batch as a DataFrame."
+        },
+    )
+    spark: SparkSpec | None = field(
+        default=None, metadata={"help": "How it runs on Spark, with `engine: spark`."}
+    )
+
+    def checked(self) -> FileSpec:
+        if self.spark is not None and self.engine is not EngineKind.SPARK:
+            raise SettingsError("spark is for engine: spark; write that, or leave spark out")
+        return self
+
+
 # Keys that are for the operator alone, by the section in which they stand.
 OPERATORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -269,3 +291,5 @@ class GroupFile:
 
     name: str
     spec: GroupSpec
+    engine: EngineKind = EngineKind.PYTHON
+    spark: SparkSpec = field(default_factory=SparkSpec)

@@ -55,6 +55,8 @@ class Context:
         self.epoch = epoch
         # Everything up to here is handled.
         self.position = position
+        # Everything up to here is in a checkpoint, and is never given again.
+        self.checkpointed = position
         # Which try at these events this is, from 1.
         self.attempt = 1
         # Lives as long as this process has the partition; nothing of it is stored.

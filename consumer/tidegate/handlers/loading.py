@@ -58,6 +58,21 @@ class UserCode:
 
 def load(reference: str, folder: Path) -> UserCode:
     """The functions that a reference names; files and modules are looked for in `folder` first."""
+    module, function = _found(reference, folder)
+    place = reference.rpartition(":")[0]
+    others = {key: getattr(module, key, None) for key in _SHAPES}
+    for key, found in others.items():
+        if found is not None:
+            _check_takes(found, _SHAPES[key], place)
+    return UserCode(function, _takes_one(function, reference), **others)
+
+
+def function_of(reference: str, folder: Path) -> Function:
+    """The one function that a reference names, whatever it takes. Raises HandlerError."""
+    return _found(reference, folder)[1]
+
+
+def _found(reference: str, folder: Path) -> tuple[ModuleType, Function]:
     place, separator, name = reference.rpartition(":")
     if not separator or not place or not name.isidentifier():
         raise HandlerError(f"handler '{reference}': {_HOW}")
@@ -65,11 +80,7 @@ def load(reference: str, folder: Path) -> UserCode:
     function = getattr(module, name, None)
     if not callable(function):
         raise HandlerError(f"handler '{reference}': {_lacks(module, name, place)}")
-    others = {key: getattr(module, key, None) for key in _SHAPES}
-    for key, found in others.items():
-        if found is not None:
-            _check_takes(found, _SHAPES[key], place)
-    return UserCode(function, _takes_one(function, reference), **others)
+    return module, function
 
 
 def _file(place: str, folder: Path) -> ModuleType:

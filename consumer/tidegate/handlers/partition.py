@@ -72,6 +72,7 @@ class PartitionDelivery(PartitionHandler):
         self._batches.finish()
 
     def checkpointed(self, position: Position) -> None:
+        self._context.checkpointed = position
         self._progress.checkpointed(position)
 
     async def open(self) -> None:

@@ -87,12 +87,16 @@ async def around(
     environment: Mapping[str, str],
     output: TextIO | None = None,
     errors: TextIO | None = None,
+    board: Board | None = None,
 ) -> AsyncIterator[Ops]:
-    """Sets all of it up. Raises SettingsError; an address that cannot be had is one."""
+    """Sets all of it up. Raises SettingsError; an address that cannot be had is one.
+
+    `board` is for who runs several members.
+    """
     settings.checked()
     output, errors = output or sys.stdout, errors or sys.stderr
     hidden = Secrets(secrets)
-    board, clock = Board(member), time.monotonic
+    board, clock = board or Board(member), time.monotonic
     health = Health(board, clock())
     metrics = Metrics(group, board, time.time)
     meter = Meter(board, clock)

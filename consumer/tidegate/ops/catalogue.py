@@ -7,6 +7,7 @@ A label's values are few: partitions of one source, kinds from our own lists.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -185,8 +186,13 @@ METRICS = (
 
 def as_markdown() -> str:
     """The table that `docs/metrics.md` shows."""
+    return table_of(METRICS)
+
+
+def table_of(metrics: Iterable[Metric]) -> str:
+    """A table of these metrics."""
     rows = [
         f"| `{each.name}` | {each.kind} | {', '.join(each.labels)} | {each.meaning} |"
-        for each in METRICS
+        for each in metrics
     ]
     return "\n".join(["| metric | kind | labels | meaning |", "| --- | --- | --- | --- |", *rows])

@@ -77,20 +77,26 @@ class NativeSource:
 
     async def end(self, partition: PartitionId) -> PartitionEnd:
         """How far a partition has come. Raises SourceError."""
-        return (await self._facts(partition)).end
+        return (await self.facts(partition)).end
 
     async def resolve_start(self, partition: PartitionId, rewind: Rewind | None = None) -> Position:
         """Where a partition without a checkpoint begins, or a rewind goes to."""
         start = self._start if rewind is None else start_of(rewind)
 
         async def first(place: From) -> Event:
-            return await self._first(partition, place)
+            return await self.first(partition, place)
 
-        return await resolve(start, lambda: self._facts(partition), first)
+        return await resolve(start, lambda: self.facts(partition), first)
 
-    def reader(self, partition: PartitionId, position: Position, epoch: int) -> NativeReader:
-        """A reader of what comes after a position."""
-        return self._new_reader(partition, after(position), epoch)
+    def reader(
+        self,
+        partition: PartitionId,
+        position: Position,
+        epoch: int | None,
+        room: Room | None = None,
+    ) -> NativeReader:
+        """A reader of what comes after a position; without an epoch it competes with nobody."""
+        return self._new_reader(partition, after(position), epoch, room)
 
     async def close(self) -> None:
         for reader in list(self._readers):
@@ -99,7 +105,9 @@ class NativeSource:
 
     # --- readers
 
-    def _new_reader(self, partition: PartitionId, begin: str, epoch: int | None) -> NativeReader:
+    def _new_reader(
+        self, partition: PartitionId, begin: str, epoch: int | None, room: Room | None = None
+    ) -> NativeReader:
         reader = NativeReader(
             self._connector,
             self._settings,
@@ -108,7 +116,7 @@ class NativeSource:
             partition,
             begin,
             epoch,
-            Room(self._settings.reader_bytes),
+            room or Room(self._settings.reader_bytes),
             self._forget,
         )
         self._readers.add(reader)
@@ -124,7 +132,7 @@ class NativeSource:
         for reader in self._readers:
             reader.room.limit_bytes = min(share, self._settings.reader_bytes)
 
-    async def _first(self, partition: PartitionId, place: From) -> Event:
+    async def first(self, partition: PartitionId, place: From) -> Event:
         """The first event from a place on. Raises SourceError."""
         reader = self._new_reader(partition, from_on(place), None)
         try:
@@ -144,7 +152,8 @@ class NativeSource:
 
     # --- requests
 
-    async def _facts(self, partition: PartitionId) -> PartitionFacts:
+    async def facts(self, partition: PartitionId) -> PartitionFacts:
+        """Where a partition begins and ends. Raises SourceError."""
         token = await self._connector.token()
         value = await self._ask(
             lambda key, name: read_partition(key, name, self._hub, partition, token)

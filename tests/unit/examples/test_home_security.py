@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reader import Tally
 from sensors import turns_due
+from support.tree import ROOT
+from tidegate.group_file.reading import read_group
+from tidegate.handlers.loading import load
 from tidegate.sending.sensors import readings
 
 
@@ -51,3 +55,16 @@ def test_the_reader_understands_what_the_sensors_draw() -> None:
 
 def test_before_the_first_reading_the_line_says_so() -> None:
     assert "nothing yet" in Tally().line(now=1.0, seconds=1.0)
+
+
+@pytest.mark.parametrize("name", ["activity-python", "activity-spark"])
+def test_a_group_file_of_the_scenario_can_be_used(name: str) -> None:
+    path = ROOT / "examples" / "home-security" / f"{name}.yaml"
+    group = read_group(path.read_text(encoding="utf-8"), path.name)
+    assert group.name == "activity"
+    file, function = group.spec.handler.code.split(":")
+    assert f"def {function}(" in (path.parent / file).read_text(encoding="utf-8")
+
+
+def test_the_handler_of_the_scenario_loads() -> None:
+    assert load("activity.py:handle", ROOT / "examples" / "home-security").on_time is not None

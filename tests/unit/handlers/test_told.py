@@ -207,3 +207,16 @@ async def test_a_batch_waits_to_be_filled_and_is_given_when_its_time_has_come() 
     await asyncio.sleep(max(delivery.partition.wake_at - time.monotonic(), 0.0))
     await delivery.partition.handle(())
     assert seen == [[0, 1, 2, 3]]
+
+
+async def test_the_context_says_up_to_where_a_checkpoint_stands() -> None:
+    seen: list[int] = []
+
+    async def handle(events: list[MadeEvent], context: Context) -> None:
+        seen.append(context.checkpointed.sequence)
+
+    delivery = Delivery(handle)
+    await delivery.give(0, 3)
+    delivery.partition.checkpointed(delivery.outcomes[-1].position)
+    await delivery.give(3, 5)
+    assert seen == [-1, 2]

@@ -82,6 +82,10 @@ class NativeReader:
 
     async def receive(self) -> Sequence[Event]:
         """The next events in order; none after a while without any. Raises as `open` does."""
+        return [Event(payload) for payload in await self.receive_payloads()]
+
+    async def receive_payloads(self) -> list[bytes]:
+        """As `receive`: the messages as they came, for who decodes many at a time."""
         if not self._payloads:
             if self._link is None and not self._is_closed:
                 await self._attach()
@@ -91,9 +95,7 @@ class NativeReader:
         if trouble is not None and trouble.kind is Kind.STOLEN:
             self._payloads.clear()
             raise trouble.error
-        if not self._payloads:
-            return ()
-        return self._hand_out()
+        return self._hand_out() if self._payloads else []
 
     async def close(self) -> None:
         """Leaves the partition; what waits is dropped."""
@@ -101,6 +103,11 @@ class NativeReader:
         self._payloads.clear()
         self._leave()
         self._forget(self)
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether it has its place at the hub, as far as is known here."""
+        return self._link is not None and not self._link.is_gone
 
     @property
     def known_end(self) -> PartitionEnd | None:
@@ -196,7 +203,7 @@ class NativeReader:
             # A quiet partition: the caller is told that nothing came.
             return
 
-    def _hand_out(self) -> Sequence[Event]:
+    def _hand_out(self) -> list[bytes]:
         most = self._settings.batch_events
         waiting = self._payloads
         if len(waiting) <= most:
@@ -204,10 +211,11 @@ class NativeReader:
         else:
             batch, self._payloads = waiting[:most], waiting[most:]
         self.room.went(sum(map(len, batch)))
-        self._renew_credit()
-        return [Event(payload) for payload in batch]
+        self.renew_credit()
+        return batch
 
-    def _renew_credit(self) -> None:
+    def renew_credit(self) -> None:
+        """Grants what its room has come to want."""
         link = self._link
         if link is None or link.is_gone:
             return
@@ -233,7 +241,7 @@ class NativeReader:
         self._last, self._last_at = last, time.time()
         self._payloads += payloads
         self.room.came(len(payloads), sum(map(len, payloads)))
-        self._renew_credit()
+        self.renew_credit()
         self._woken.set()
 
     def on_delivery(self, delivery: Delivery) -> None:

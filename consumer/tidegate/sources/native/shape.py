@@ -25,14 +25,14 @@ PARTITION_KEY = b"x-opt-partition-key"
 
 # What the service writes last into the annotations, as its keys and their types have it: an epoch
 # of -1, then the sequence number, the offset and the time.
-_UP_TO_SEQUENCE = (
+UP_TO_SEQUENCE = (
     encode_symbol("x-opt-sequence-number-epoch")
     + b"\x54\xff"
     + encode_symbol(SEQUENCE_KEY.decode())
 )
-_TO_OFFSET = encode_symbol(OFFSET_KEY.decode()) + b"\xa1"
-_TO_TIME = encode_symbol(ENQUEUED_KEY.decode()) + b"\x83"
-_SEQUENCE_SKIP, _OFFSET_SKIP, _TIME_SKIP = len(_UP_TO_SEQUENCE), len(_TO_OFFSET), len(_TO_TIME)
+TO_OFFSET = encode_symbol(OFFSET_KEY.decode()) + b"\xa1"
+TO_TIME = encode_symbol(ENQUEUED_KEY.decode()) + b"\x83"
+_SEQUENCE_SKIP, _OFFSET_SKIP, _TIME_SKIP = len(UP_TO_SEQUENCE), len(TO_OFFSET), len(TO_TIME)
 
 _SHORT_DATA = b"\x00\x53\x75\xa0"
 _LONG_DATA = b"\x00\x53\x75\xb0"
@@ -59,7 +59,7 @@ def plain_place(payload: bytes) -> Place | None:
         if payload[at + 2] != MESSAGE_ANNOTATIONS or payload[at + 3] != 0xC1:
             return None
         end = at + 5 + payload[at + 4]
-        at = payload.find(_UP_TO_SEQUENCE, at + 6, end)
+        at = payload.find(UP_TO_SEQUENCE, at + 6, end)
         if at < 0:
             return None
         at += _SEQUENCE_SKIP
@@ -69,11 +69,11 @@ def plain_place(payload: bytes) -> Place | None:
             sequence, at = payload[at + 1], at + 2
         else:
             return None
-        if not payload.startswith(_TO_OFFSET, at):
+        if not payload.startswith(TO_OFFSET, at):
             return None
         start = at + _OFFSET_SKIP + 1
         at = start + payload[start - 1]
-        if not payload.startswith(_TO_TIME, at) or at + _TIME_SKIP + 8 != end:
+        if not payload.startswith(TO_TIME, at) or at + _TIME_SKIP + 8 != end:
             return None
         offset = payload[start:at].decode()
         return Place(sequence, offset, _I64(payload, at + _TIME_SKIP)[0])

@@ -1,0 +1,114 @@
+"""The blobs of slices: written, read, listed, removed.
+
+Rules: many at once, but not more than LIMIT. What the service refuses is told in words without a
+secret. Nothing is tried again here: who writes a batch gives the batch again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+
+from azure.core.exceptions import AzureError, ResourceExistsError, ResourceNotFoundError
+from azure.storage.blob.aio import ContainerClient
+
+from tidegate.ledger.access import BlobSettings, open_container
+from tidegate.ledger.refusals import (
+    MissingContainerError,
+    Spot,
+    is_missing_container,
+    refusal_of,
+)
+from tidegate.slices.naming import Version, version_of
+from tidegate.slices.shape import SliceStorageError
+from tidegate.slices.together import together
+
+LIMIT = 32
+TIMEOUT_S = 30.0
+
+
+class SliceBlobs:
+    """The slices of one output in a container. It belongs to one event loop."""
+
+    def __init__(self, settings: BlobSettings, prefix: str) -> None:
+        self._settings = replace(settings, timeout_s=TIMEOUT_S).checked()
+        self.prefix = prefix.strip("/")
+        self._client: ContainerClient | None = None
+        self._room = asyncio.Semaphore(LIMIT)
+
+    async def put(self, version: Version, suffix: str, data: bytes) -> None:
+        """Writes a version, or writes it again."""
+        name = version.name(self.prefix, suffix)
+        async with self._asking(name) as container:
+            try:
+                await _upload(container, name, data)
+            except AzureError as problem:
+                if not (self._settings.create and is_missing_container(problem)):
+                    raise
+                with contextlib.suppress(ResourceExistsError):
+                    await container.create_container()
+                await _upload(container, name, data)
+
+    async def get(self, version: Version, suffix: str) -> bytes:
+        name = version.name(self.prefix, suffix)
+        async with self._asking(name) as container:
+            stream = await container.get_blob_client(name).download_blob()
+            return await stream.readall()
+
+    async def range(self, version: Version, suffix: str, offset: int, length: int) -> bytes:
+        """A part of a version; fewer bytes where it ends before."""
+        name = version.name(self.prefix, suffix)
+        async with self._asking(name) as container:
+            blob = container.get_blob_client(name)
+            return await (await blob.download_blob(offset, length)).readall()
+
+    async def versions(self, slice_: Version) -> dict[Version, set[str]]:
+        """The versions of a slice, and the suffixes of the blobs of each."""
+        found: dict[Version, set[str]] = {}
+        folder = slice_.folder(self.prefix)
+        with contextlib.suppress(_MissingContainer):
+            async with self._asking(folder) as container:
+                async for blob in container.list_blobs(name_starts_with=folder):
+                    parsed = version_of(blob.name)
+                    if parsed is not None:
+                        found.setdefault(parsed[0], set()).add(parsed[1])
+        return found
+
+    async def remove(self, versions: Iterable[Version], suffixes: Iterable[str]) -> None:
+        """Removes versions; what is not there is no matter."""
+        names = [version.name(self.prefix, suffix) for version in versions for suffix in suffixes]
+        await together(self._remove(name) for name in names)
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def _remove(self, name: str) -> None:
+        async with self._asking(name) as container:
+            with contextlib.suppress(ResourceNotFoundError):
+                await container.get_blob_client(name).delete_blob()
+
+    @contextlib.asynccontextmanager
+    async def _asking(self, name: str) -> AsyncIterator[ContainerClient]:
+        if self._client is None:
+            self._client = open_container(self._settings)
+        try:
+            async with self._room, asyncio.timeout(TIMEOUT_S):
+                yield self._client
+        except (AzureError, TimeoutError, OSError) as problem:
+            # None of their texts is safe to show.
+            said = refusal_of(problem, Spot.of(self._settings, name))
+            is_no_container = isinstance(said, MissingContainerError)
+            kind = _MissingContainer if is_no_container else SliceStorageError
+            raise kind(str(said)) from None
+
+
+class _MissingContainer(SliceStorageError):
+    """There is no such container yet."""
+
+
+async def _upload(container: ContainerClient, name: str, data: bytes) -> None:
+    await container.get_blob_client(name).upload_blob(data, length=len(data), overwrite=True)

@@ -1,0 +1,146 @@
+"""Which version of a slice counts, which slices are open, and what may go. Pure.
+
+Rules:
+- A version counts where its end is not above the partition's checkpoint: it holds just the events
+  that the checkpoint says are handled. What lies beyond was written by somebody who ended before
+  the checkpoint stood; its events come again, and so does it.
+- The partition's state names the versions of open slices, in the same write as the position. One
+  that is named and not there is an error: its events would be missing from then on.
+- A slice is open while events come for it, and while newer slices are less than `lateness_s` ahead.
+  To close one is to forget it: an event that comes later opens it again, from its blob.
+- An older version goes when the checkpoint stands that a newer one belongs to, not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from tidegate.slices.naming import Version, start_of, start_text
+from tidegate.slices.shape import SliceError, SliceStorageError
+
+T = TypeVar("T")
+
+# Slices open at once in a partition; the oldest close first.
+MOST_OPEN = 32
+
+
+def state_key(output: str) -> str:
+    """Where the versions of an output are named in a partition's state."""
+    return f"slices/{output}"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSlice(Generic[T]):
+    """What was counted in a slice up to one of its events."""
+
+    end: int
+    contents: T
+
+
+@dataclass(frozen=True, slots=True)
+class Held(Generic[T]):
+    """The open slices of a partition, with all that came up to `through`."""
+
+    through: int
+    slices: Mapping[int, OpenSlice[T]] = field(default_factory=dict)
+
+    def advanced(
+        self, written: Mapping[int, OpenSlice[T]], through: int, lateness_s: int
+    ) -> Held[T]:
+        """With slices as they are after a batch; those that nothing is awaited for are closed."""
+        slices = {**self.slices, **written}
+        newest = max(slices, default=0)
+        kept = [
+            start for start in sorted(slices) if start in written or newest - start <= lateness_s
+        ]
+        return Held(through, {start: slices[start] for start in kept[-MOST_OPEN:]})
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What to do with the versions that were found of a slice."""
+
+    version: Version | None  # the one that counts
+    older: tuple[Version, ...] = ()
+    beyond: tuple[Version, ...] = ()  # to be removed
+
+
+def choose(found: Iterable[Version], after: int, slice_: Version, named: int | None) -> Chosen:
+    """Of the versions found, with everything up to `after` handled. Raises SliceError.
+
+    `slice_` says which slice this is; `named`: the end of the version that the state names.
+    """
+    versions = sorted(set(found))
+    upto = after if named is None else min(after, named)
+    counting = [version for version in versions if version.end <= upto]
+    beyond = tuple(version for version in versions if version.end > upto)
+    if named is not None and (not counting or counting[-1].end != named):
+        raise SliceStorageError(
+            f"partition {slice_.partition}: the slice of {start_text(slice_.start)} up to event "
+            f"{named} belongs to the checkpoint and is not there: somebody removed it. Put it "
+            "back, or rewind the partition to before the slice began."
+        )
+    if not counting:
+        return Chosen(None, (), beyond)
+    return Chosen(counting[-1], tuple(counting[:-1]), beyond)
+
+
+# --- the state
+
+
+def named_in(stored: Any, partition: str) -> dict[int, int]:
+    """The versions that a state names: starts and ends. Raises SliceError."""
+    try:
+        named = {start_of(text): end for text, end in (stored or {}).items()}
+        if not all(isinstance(end, int) and not isinstance(end, bool) for end in named.values()):
+            raise ValueError("an end is no number")
+        return named
+    except (AttributeError, TypeError, ValueError) as error:
+        raise SliceError(
+            f"partition {partition}: its state does not name slices as it should ({error}): "
+            "another program wrote it. Rewind the partition, which clears it."
+        ) from None
+
+
+def naming(held: Held[Any], trail: Trail) -> dict[str, int]:
+    """What the state names: open slices, and closed ones with versions that are to go."""
+    named = {start: one.end for start, one in held.slices.items()}
+    for start, ends in trail.known.items():
+        counting = [end for end in ends if end <= held.through]
+        if len(ends) > 1 and counting:
+            named.setdefault(start, max(counting))
+    return {start_text(start): named[start] for start in sorted(named)}
+
+
+@dataclass(slots=True)
+class Trail:
+    """The versions of a partition's slices that are in the container, as far as is known."""
+
+    known: dict[int, set[int]] = field(default_factory=dict)
+
+    def has(self, version: Version) -> None:
+        self.known.setdefault(version.start, set()).add(version.end)
+
+    def removable(self, stands: int) -> list[tuple[int, int]]:
+        """Start and end of versions that no checkpoint needs, the newest standing there."""
+        found = []
+        for start, ends in self.known.items():
+            counting = sorted(end for end in ends if end <= stands)
+            found += [(start, end) for end in counting[:-1]]
+        return found
+
+    def gone(self, start: int, end: int) -> None:
+        self.known[start].discard(end)
+
+    def forget_closed(self, slices: Iterable[int]) -> None:
+        """Closed slices of which there is one version are done with."""
+        still_open = set(slices)
+        done = [
+            start
+            for start, ends in self.known.items()
+            if start not in still_open and len(ends) <= 1
+        ]
+        for start in done:
+            del self.known[start]

@@ -1,0 +1,146 @@
+"""The columns of the source: those of an event itself, and those that are read from its body.
+
+    partition string, sequence bigint, offset string, enqueued timestamp, partition_key string,
+    properties map<string,string>, body binary
+
+Rules:
+- Without a schema a stream has these. With one it has partition, sequence and enqueued, and the
+  schema's columns: those of these names are the event's own, all others are keys of its JSON body.
+- What no JSON value could be read into, and what would not be there in every event, is refused
+  when the stream is made, in words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from tidegate.settings import SettingsError
+from tidegate.spark.json_bodies import unreadable
+
+OWN: dict[str, DataType] = {
+    "partition": StringType(),
+    "sequence": LongType(),
+    "offset": StringType(),
+    "enqueued": TimestampType(),
+    "partition_key": StringType(),
+    "properties": MapType(StringType(), StringType()),
+    "body": BinaryType(),
+}
+# Beside the columns of a schema.
+_ALWAYS = ("partition", "sequence", "enqueued")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What a batch of events has, as Arrow has it."""
+
+    schema: pa.Schema
+    # Those of the schema that are keys of the body, and their types in its writer's words.
+    of_body: tuple[str, ...]
+    types: tuple[str, ...]
+
+    def has(self, name: str) -> bool:
+        """Whether an event's own column is wanted."""
+        return name in OWN and name in self.schema.names
+
+    @property
+    def body_fields(self) -> list[pa.Field]:
+        return [self.schema.field(name) for name in self.of_body]
+
+
+def source_schema(of_bodies: str | None) -> str:
+    """The schema of the source, in Spark's words, where it was given this one of the bodies.
+
+    It is read by Spark, which says what is wrong with it; what is not ours to read, columns_of.
+    """
+    if not of_bodies or not of_bodies.strip():
+        return ", ".join(f"{name} {kind.simpleString()}" for name, kind in OWN.items())
+    given = _names_in(of_bodies)
+    ours = [f"{name} {OWN[name].simpleString()}" for name in _ALWAYS if name not in given]
+    return ", ".join([*ours, of_bodies.strip()])
+
+
+def _names_in(text: str) -> set[str]:
+    """The columns that a schema names, as far as that shows: those of its structs are not its."""
+    depth, names, begins = 0, set(), True
+    for part in re.findall(r"`[^`]*`|[\w.]+|[<>(),]", text):
+        if part in "<(":
+            depth += 1
+        elif part in ">)":
+            depth -= 1
+        elif part == ",":
+            begins = depth == 0
+        elif begins and depth == 0:
+            names.add(part.strip("`").lower())
+            begins = False
+    return names
+
+
+def columns_of(schema: StructType) -> Columns:
+    """What is read for a schema. Raises SettingsError where it cannot be."""
+    names = [name.lower() for name in schema.names]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise SettingsError(f"schema: column '{twice}' is there twice")
+    for field in schema.fields:
+        _check(field)
+    try:
+        as_arrow = to_arrow_schema(schema, timezone="UTC")
+    except PySparkException as error:
+        raise SettingsError(f"schema: {error}") from None
+    of_body = [field for field in schema.fields if field.name not in OWN]
+    for field in of_body:
+        said = unreadable(as_arrow.field(field.name).type)
+        if said:
+            raise SettingsError(
+                f"schema: column '{field.name}' is of type {field.dataType.simpleString()}, which "
+                f"is not read from JSON ({said}): write it as string, or leave the schema out and "
+                "take it from the column `body`"
+            )
+    return Columns(
+        as_arrow,
+        tuple(field.name for field in of_body),
+        tuple(field.dataType.simpleString() for field in of_body),
+    )
+
+
+def _check(field: StructField) -> None:
+    name = field.name
+    if name.lower() in OWN and name not in OWN:
+        raise SettingsError(f"schema: column '{name}' is the event's own: write '{name.lower()}'")
+    own = OWN.get(name)
+    if own is not None and field.dataType != own:
+        raise SettingsError(
+            f"schema: column '{name}' is the event's own, of type {own.simpleString()}: a key "
+            f"'{name}' of the bodies is not read by a schema, only from the column `body`"
+        )
+    if not _may_lack(field.dataType, nullable=field.nullable):
+        raise SettingsError(
+            f"schema: column '{name}' is NOT NULL, and an event may lack it: leave NOT NULL out"
+        )
+
+
+def _may_lack(kind: Any, *, nullable: bool) -> bool:
+    """Whether null is allowed here and in all parts of the type."""
+    if not nullable:
+        return False
+    if isinstance(kind, StructType):
+        return all(_may_lack(field.dataType, nullable=field.nullable) for field in kind.fields)
+    element = getattr(kind, "elementType", None)
+    return element is None or _may_lack(element, nullable=kind.containsNull)

@@ -1,0 +1,145 @@
+"""The Spark session of a driver, and the JVM behind it: the one place that starts pyspark.
+
+Rules: what Spark cannot start with is said in words, with what to change. Whether the JVM lives is
+asked of the operating system first: a question to one that is gone waits for nobody.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tidegate.settings import SettingsError
+from tidegate.spark.failures import Failure, end_of_driver, shortened
+from tidegate.spark.shipping import is_importable
+
+# The name of what Java raised.
+_CLASS = re.compile(r"^[\w.$]+(?:Exception|Error): ")
+
+_log = logging.getLogger("tidegate.spark")
+
+
+class SessionError(SettingsError):
+    """Spark does not start; the message says what it said."""
+
+    reason = "SparkNotStarted"
+
+
+def spark_home() -> Path:
+    """Where pyspark is installed."""
+    import pyspark  # noqa: PLC0415
+
+    return Path(pyspark.__file__).parent
+
+
+class Session:
+    """A session. Its methods may be called from any thread."""
+
+    def __init__(self, spark: Any) -> None:
+        self.spark = spark
+        self._context = spark.sparkContext
+        self._jvm_process = self._context._gateway.proc
+        self._backend = self._context._jsc.sc().schedulerBackend()
+
+    @classmethod
+    def open(cls, conf: Mapping[str, str], java_home: Path, *, local: bool) -> Session:
+        """Starts the JVM and the session. Raises SessionError."""
+        from py4j.protocol import Py4JError  # noqa: PLC0415
+        from pyspark.errors import PySparkException  # noqa: PLC0415
+        from pyspark.sql import SparkSession  # noqa: PLC0415
+
+        os.environ |= {
+            "JAVA_HOME": str(java_home),
+            "SPARK_HOME": str(spark_home()),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            **({"SPARK_LOCAL_IP": "127.0.0.1"} if local else {}),
+        }
+        builder = SparkSession.builder
+        for key, text in conf.items():
+            builder = builder.config(key, text)
+        try:
+            spark = builder.getOrCreate()
+        except (PySparkException, Py4JError, OSError) as error:
+            raise SessionError(_words(str(error), conf)) from None
+        spark.sparkContext.setLogLevel("WARN")
+        return cls(spark)
+
+    @property
+    def application(self) -> str:
+        return str(self._context.applicationId)
+
+    def ship(self, files: Iterable[str]) -> None:
+        """Every executor gets these files. Raises SessionError."""
+        for each in files:
+            try:
+                if is_importable(each):
+                    self._context.addPyFile(each)
+                else:
+                    self._context.addFile(each)
+            # Whatever Java says of a URL.
+            except Exception as error:
+                raise SessionError(
+                    f"spec.spark.deps.files: '{each}': {shortened(str(error))}"
+                ) from None
+
+    def executors(self) -> list[str]:
+        """The executors that can take tasks: not the driver, and none that is on its way out."""
+        ids, found = self._backend.getExecutorIds().iterator(), []
+        while ids.hasNext():
+            each = str(ids.next())
+            if self._backend.isExecutorActive(each):
+                found.append(each)
+        return found
+
+    def end(self) -> Failure | None:
+        """Why there is no driver any more; None while there is one."""
+        from py4j.protocol import Py4JError  # noqa: PLC0415
+
+        code = self._jvm_process.poll()
+        if code is not None:
+            return end_of_driver(code)
+        try:
+            is_stopped = self._context._jsc.sc().isStopped()
+        except (Py4JError, OSError):
+            return end_of_driver(self._jvm_process.poll())
+        if not is_stopped:
+            return None
+        return Failure(
+            "DriverLost",
+            "Spark has ended the application; see its log above.",
+            blames_events=False,
+        )
+
+    def stop(self) -> None:
+        """Ends the session and its JVM."""
+        from py4j.protocol import Py4JError  # noqa: PLC0415
+
+        try:
+            if self._jvm_process.poll() is None:
+                self.spark.stop()
+        except (Py4JError, OSError) as error:
+            _log.warning("Spark did not end by itself: %s", shortened(str(error)))
+        # The JVM ends when nobody can write to it any more.
+        if self._jvm_process.stdin is not None:
+            self._jvm_process.stdin.close()
+        self._jvm_process.wait(30)
+
+
+def _words(text: str, conf: Mapping[str, str]) -> str:
+    said = shortened(text)
+    if "JAVA_GATEWAY_EXITED" in text:
+        return (
+            "Spark's JVM did not start; what it said stands above. Where it is memory, lower "
+            f"spec.spark.driver.memory, now {conf.get('spark.driver.memory', '')}, or give the "
+            "machine or the pod more."
+        )
+    lines = [line.strip() for line in text.splitlines()]
+    # Spark's Java says first where it was called, then what is wrong.
+    wrong = next((line for line in lines if line.startswith(": ")), said)
+    return f"Spark does not start: {_CLASS.sub('', wrong.removeprefix(': '))}"

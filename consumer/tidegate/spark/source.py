@@ -1,0 +1,85 @@
+"""The data source `tidegate` of Spark: `spark.dataSource.register(TidegateDataSource)`.
+
+    spark.readStream.format("tidegate").option("file", "group.yaml").load()
+
+Rules: what it opens, its readers open. A driver of ours gives it by class what else is in options,
+so that neither the desk's token nor the hub's key ever stands among the options of a query.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from tidegate.delivery.policy import OnFailure
+from tidegate.spark.batch_reader import TidegateReader
+from tidegate.spark.columns import columns_of, source_schema
+from tidegate.spark.hub_place import place_of
+from tidegate.spark.options import batch_options, file_option, schema_option, stream_options
+from tidegate.spark.planning import Terms
+from tidegate.spark.stream_reader import TidegateStreamReader
+from tidegate.spark.tasks import Desk
+
+if TYPE_CHECKING:
+    from tidegate.commands.wiring import Setup
+
+NAME = "tidegate"
+
+
+class TidegateDataSource(DataSource):
+    """See the module."""
+
+    # Of a driver of ours: how tasks are made, and the schema of the bodies.
+    terms: ClassVar[Terms | None] = None
+    of_bodies: ClassVar[str | None] = None
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> str:
+        if self.terms is not None:
+            return source_schema(self.of_bodies)
+        return source_schema(schema_option(self.options) or self._schema_of_file())
+
+    def streamReader(self, schema: StructType) -> TidegateStreamReader:  # noqa: N802
+        if self.terms is None:
+            stream_options(self.options)
+        return TidegateStreamReader(self.options, columns_of(schema), self.terms)
+
+    def reader(self, schema: StructType) -> TidegateReader:
+        return TidegateReader(batch_options(self.options), columns_of(schema))
+
+    def _schema_of_file(self) -> str | None:
+        # Imported here: a driver of ours does without.
+        from tidegate.commands.wiring import set_up  # noqa: PLC0415
+
+        return set_up(Path(file_option(self.options)), os.environ).group.spark.schema
+
+
+def driven_source(setup: Setup, address: str, token: str) -> type[TidegateDataSource]:
+    """The source as a driver registers it, whose office is at this address; it has no options.
+
+    Raises SettingsError.
+    """
+    spark = setup.group.spark
+    delivery = setup.group.spec.delivery
+    made = Terms(
+        place_of(setup),
+        Desk(address, token),
+        spark.executor.cores,
+        delivery.on_failure is OnFailure.DEAD_LETTER,
+        says_done=False,
+    )
+
+    class DrivenDataSource(TidegateDataSource):
+        """The source of one driver: it goes to Spark's processes with what it holds."""
+
+        terms = made
+        of_bodies = spark.schema
+
+    return DrivenDataSource

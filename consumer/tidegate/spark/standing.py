@@ -1,0 +1,90 @@
+"""How a driver stands: what its metrics, its pod's annotation and its log say. No I/O.
+
+Rules: written by the threads that know, read by those that show; every field is replaced whole, so
+that a reader sees one or the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.spark.failures import Failure
+
+_LONGEST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class LastBatch:
+    """The last batch that ended well."""
+
+    number: int
+    at: float  # by the clock on the wall
+    events: int
+    seconds: float
+
+
+class Standing:
+    """See the module. Times are of the clock on the wall."""
+
+    def __init__(self) -> None:
+        self.application = ""
+        self.phase = "starting"
+        self.executors: frozenset[str] = frozenset()
+        self.last_batch: LastBatch | None = None
+        self.batches = 0
+        # What fails now: empty once a batch has ended well.
+        self.failure: Failure | None = None
+        self.failed: Counter[str] = Counter()
+        self.restarts = 0
+        # Counts what people wait for: who shows it compares.
+        self.changes = 0
+
+    def began(self, application: str) -> None:
+        self.application = application
+        self.entered("running")
+
+    def entered(self, phase: str) -> None:
+        self.phase = phase
+        self.changes += 1
+
+    def has(self, executors: Collection[str]) -> None:
+        self.executors = frozenset(executors)
+
+    def handled(self, batch: LastBatch) -> None:
+        self.last_batch = batch
+        self.batches += 1
+        if self.failure is not None:
+            self.failure = None
+            self.changes += 1
+
+    def has_failed(self, failure: Failure) -> None:
+        self.failed[failure.reason] += 1
+        if self.failure != failure:
+            self.failure = failure
+            self.changes += 1
+
+    def restarted(self) -> None:
+        self.restarts += 1
+
+    def as_json(self) -> dict[str, Any]:
+        """For the annotation of the driver's pod: a contract with the operator."""
+        batch, failure = self.last_batch, self.failure
+        said = "" if failure is None else f"{failure.reason}: {failure.message}"
+        found: dict[str, Any] = {
+            "applicationId": self.application,
+            "phase": self.phase,
+            "executors": len(self.executors),
+            "restarts": self.restarts,
+            "failure": said[:_LONGEST],
+        }
+        if batch is not None:
+            found["batch"] = {
+                "number": batch.number,
+                "at": round(batch.at, 3),
+                "events": batch.events,
+                "seconds": round(batch.seconds, 3),
+            }
+        return found

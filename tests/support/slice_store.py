@@ -1,0 +1,67 @@
+"""The blobs of slices in memory, and a writer that is killed after so many of its writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
+
+from tidegate.slices.naming import Version, version_of
+from tidegate.slices.shape import SliceError
+
+T = TypeVar("T")
+
+
+class Killed(Exception):
+    """The process that wrote has ended."""
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Runs to its end what waits for nothing but blobs in memory."""
+    return asyncio.run(work)
+
+
+class MemoryBlobs:
+    """What SliceBlobs does. `writes_left`: it is killed at the write or removal after these."""
+
+    def __init__(self, prefix: str = "out") -> None:
+        self.prefix = prefix
+        self.blobs: dict[str, bytes] = {}
+        self.writes_left: int | None = None
+        self.reads = 0
+
+    async def put(self, version: Version, suffix: str, data: bytes) -> None:
+        self._write()
+        self.blobs[version.name(self.prefix, suffix)] = data
+
+    async def get(self, version: Version, suffix: str) -> bytes:
+        self.reads += 1
+        try:
+            return self.blobs[version.name(self.prefix, suffix)]
+        except KeyError:
+            raise SliceError(f"{version} is not there") from None
+
+    async def versions(self, slice_: Version) -> dict[Version, set[str]]:
+        self.reads += 1
+        found: dict[Version, set[str]] = {}
+        for name in self.blobs:
+            parsed = version_of(name)
+            if parsed is not None and name.startswith(slice_.folder(self.prefix)):
+                found.setdefault(parsed[0], set()).add(parsed[1])
+        return found
+
+    async def remove(self, versions: Iterable[Version], suffixes: Iterable[str]) -> None:
+        endings = list(suffixes)
+        for version in versions:
+            for suffix in endings:
+                self._write()
+                self.blobs.pop(version.name(self.prefix, suffix), None)
+
+    async def close(self) -> None:
+        pass
+
+    def _write(self) -> None:
+        if self.writes_left is not None:
+            if self.writes_left == 0:
+                raise Killed
+            self.writes_left -= 1
