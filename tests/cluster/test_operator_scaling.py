@@ -36,12 +36,14 @@ def group(
 
 @pytest.fixture
 def sized(group: Sized) -> Sized:
-    """With a calm load and one pod, whoever decided it before."""
+    """With a calm load that is read and one pod, whoever decided it before."""
     group.group.patch(replicas=None, scaling=SCALING)
     group.send(CALM)
     group.until_asked(lambda count: count == 1, 3 * SHRINK_S + 60)
     group.group.until_settled(1, 90)
     group.until_known()
+    # Time in which nothing came is no time in which a partition stood still.
+    group.until_read_on()
     return group
 
 

@@ -44,15 +44,18 @@ class Sized(Counted):
     def send(self, rate: float) -> float:
         """From now on so many events a second; when that began, by the nodes' clock."""
         kubectl, before = self.group.kubectl, self._rates()
+        if before and before[-1][1] == rate:
+            return before[-1][0]
         kubectl.said("exec", "paced", "--", "sh", "-c", f"echo {rate:g} > {_RATE}")
         found = self.group.until(
             f"{rate:g} events a second to be sent", lambda: self._rates()[len(before) :], 20
         )
-        return found[-1]
+        return found[-1][0]
 
-    def _rates(self) -> list[float]:
-        lines = self.group.kubectl.log("paced").splitlines()
-        return [float(line.split()[0]) for line in lines]
+    def _rates(self) -> list[tuple[float, float]]:
+        """Since when the sender has sent how many a second."""
+        lines = (line.split() for line in self.group.kubectl.log("paced").splitlines())
+        return [(float(since), float(rate)) for since, rate in lines]
 
     def set(self, **changes: Any) -> None:
         """Changes spec.scaling."""

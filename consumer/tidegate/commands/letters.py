@@ -75,7 +75,7 @@ async def carry_out(setup: wiring.Setup, arguments: argparse.Namespace) -> int:
     try:
         if arguments.action == "list":
             found = await letters.list(arguments.partition)
-            print("\n".join(_lines(found, as_json=arguments.json)))
+            print(_listed(found, as_json=arguments.json))
             return Code.DONE
         if arguments.action == "show":
             print(encode_letter(await letters.read(arguments.id)).decode())
@@ -90,29 +90,28 @@ async def carry_out(setup: wiring.Setup, arguments: argparse.Namespace) -> int:
         await letters.close()
 
 
-def _lines(found: Sequence[Listed], *, as_json: bool) -> list[str]:
+def _listed(found: Sequence[Listed], *, as_json: bool) -> str:
+    """A line each for people, one document for programs."""
     if as_json:
-        return [
-            json.dumps(
-                {
-                    "id": letter.id,
-                    "putAsideAt": _time(letter.put_aside_at),
-                    "attempts": letter.attempts,
-                    "bytes": letter.size,
-                    "error": letter.error,
-                },
-                ensure_ascii=False,
-            )
+        letters = [
+            {
+                "id": letter.id,
+                "putAsideAt": _time(letter.put_aside_at),
+                "attempts": letter.attempts,
+                "bytes": letter.size,
+                "error": letter.error,
+            }
             for letter in found
         ]
+        return json.dumps(letters, ensure_ascii=False, indent=2)
     if not found:
-        return ["no dead letters"]
+        return "no dead letters"
     width = max(len(letter.id) for letter in found)
-    return [
+    return "\n".join(
         f"{letter.id:<{width}}  {_time(letter.put_aside_at)}  {letter.attempts} attempts  "
         f"{letter.error}"
         for letter in found
-    ]
+    )
 
 
 def _time(at: float) -> str:
