@@ -45,6 +45,9 @@ class Known:
     """All that is known of one group."""
 
     document: Document | None = None
+    # The status that this operator wrote last: a document that says the same has this one, not
+    # another one like it. With its partitions it is the largest part of what is kept of a group.
+    told: Document | None = None
     deployment: Document | None = None
     pods: dict[MemberName, PodFacts] = field(default_factory=dict)
 
@@ -86,7 +89,7 @@ class Cache:
         """Whether it says something that matters and was not known."""
         known = self._groups.setdefault(key, Known())
         if kind == CONSUMER_GROUP:
-            old, known.document = known.document, trimmed(document)
+            old, known.document = known.document, _shared(trimmed(document), known.told)
             return old is None or group_signs(old) != group_signs(document)
         if kind == POD:
             facts = pod_facts(document)
@@ -114,13 +117,20 @@ class Cache:
         if key is None or known is None:
             return
         if kind == CONSUMER_GROUP:
-            known.document = None
+            known.document = known.told = None
         elif kind == POD:
             known.pods.pop(place.name, None)
         elif place.name == key.name:
             known.deployment = None
         if known.is_empty:
             del self._groups[key]
+
+    def tell(self, key: GroupKey, status: Document) -> None:
+        """This operator wrote it as the status of a group."""
+        known = self._groups.get(key)
+        if known is not None and known.document is not None:
+            known.told = status
+            _shared(known.document, status)
 
     def known(self, key: GroupKey) -> Known:
         return self._groups.get(key) or Known()
@@ -136,6 +146,13 @@ class Cache:
 
     def versions(self, kind: Kind) -> Mapping[Place, Version]:
         return self._versions[kind]
+
+
+def _shared(document: Document, told: Document | None) -> Document:
+    """It has the very status that was told from now on, where that says the same."""
+    if told is not None and document.get("status") == told:
+        document["status"] = told
+    return document
 
 
 def differing(

@@ -84,8 +84,12 @@ async def _write(edges: Edges, seen: Seen, notes: Notes, status: Document) -> bo
         edges.untold.failed(key, problem)
         return True
     edges.untold.written(key)
-    version = str(found["metadata"]["resourceVersion"])
-    notes.wrote = Wrote(seen.version, version, found.get("status"), status, seen.observation.now)
+    version, stands = str(found["metadata"]["resourceVersion"]), found.get("status")
+    if stands == status:
+        # Kept once, not twice: see the cache.
+        stands = status
+        edges.cache.tell(key, status)
+    notes.wrote = Wrote(seen.version, version, stands, status, seen.observation.now)
     return True
 
 

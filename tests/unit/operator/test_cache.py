@@ -182,3 +182,20 @@ def test_new_pods_get_the_revision_that_the_deployment_is_at() -> None:
     assert newest_revision(deployment(), sets[:1]) == ""
     sets.append(replica_set("10", "newer than the Deployment says"))
     assert newest_revision(deployment(), sets) == "newer than the Deployment says"
+
+
+def test_a_status_that_was_written_is_kept_once_whoever_is_first_to_tell_of_it() -> None:
+    wrote = {"state": "Balanced", "partitionStates": [{"partition": "0"}]}
+    cache = Cache()
+    cache.hear(CONSUMER_GROUP, group() | {"status": dict(wrote)}, is_gone=False)
+    before = cache.known(HOME).document
+    cache.tell(HOME, wrote)
+    known = cache.known(HOME).document
+    assert known is before is not None, "nothing has changed that is worth a look"
+    assert known["status"] is wrote
+    cache.hear(CONSUMER_GROUP, group("2") | {"status": dict(wrote)}, is_gone=False)
+    known = cache.known(HOME).document
+    assert known is not None and known["status"] is wrote
+    cache.hear(CONSUMER_GROUP, group("3") | {"status": {"state": "Lost"}}, is_gone=False)
+    known = cache.known(HOME).document
+    assert known is not None and known["status"] == {"state": "Lost"}
