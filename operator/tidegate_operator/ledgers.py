@@ -189,7 +189,7 @@ class Ledgers:
             return False
         if shelf.is_stale or shelf.view is None:
             return True
-        return not 0.0 <= now - shelf.view.asked_at < FRESH_S
+        return not shelf.view.is_of(now, FRESH_S)
 
     def _may_be_quick(self, shelf: _Shelf) -> bool:
         is_young = 0.0 <= self._now() - shelf.listed_at < WHOLE_EVERY_S
