@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -26,6 +27,7 @@ from kubernetes import config
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.client.exceptions import ApiException
 
+from tidegate.retry_after import asked_s
 from tidegate_operator.kinds import Document, Kind, name_of
 from tidegate_operator.kube_errors import Conflict, Denied, Invalid, NotThere, refusal, silence
 
@@ -233,7 +235,8 @@ class Kube:
         except config.ConfigException as problem:
             raise Denied(f"{what}: there are no credentials: {problem}. Renew them.") from problem
         if not 200 <= response.status <= 299:
-            raise refusal(what, response.status, answer, response.getheader("Retry-After"))
+            after, date = response.getheader("Retry-After"), response.getheader("Date")
+            raise refusal(what, response.status, answer, asked_s(after, date, time.time()))
         return _document(what, answer)
 
 

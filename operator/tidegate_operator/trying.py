@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tidegate_operator.kube_errors import Conflict, KubeError, asked_pause_s
-from tidegate_operator.workers import pause_s
+from tidegate_operator.kube_errors import Conflict, KubeError
+from tidegate_operator.pauses import asked_pause_s, pause_s
 
 FIRST_S, LONGEST_S = 1.0, 60.0
 
