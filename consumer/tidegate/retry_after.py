@@ -7,16 +7,20 @@ be read asks for nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 
-def asked_s(retry_after: str | None, date: str | None, now: float) -> float | None:
-    """The pause in seconds, none below 0; None where nothing is asked for."""
-    asked = (retry_after or "").strip()
+def asked_s(headers: Mapping[str, str], now: float) -> float | None:
+    """The pause in seconds, none below 0; None where nothing is asked for.
+
+    Names of headers are found as the mapping finds them: those of HTTP clients know no cases.
+    """
+    asked = (headers.get("Retry-After") or "").strip()
     if asked.isascii() and asked.isdecimal():
         return float(asked)
-    until, since = _seconds(asked), _seconds(date or "")
+    until, since = _seconds(asked), _seconds(headers.get("Date") or "")
     if until is None:
         return None
     return max(until - (since if since is not None else now), 0.0)

@@ -27,7 +27,6 @@ from kubernetes import config
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.client.exceptions import ApiException
 
-from tidegate.retry_after import asked_s
 from tidegate_operator.kinds import Document, Kind, name_of
 from tidegate_operator.kube_errors import Conflict, Denied, Invalid, NotThere, refusal, silence
 
@@ -235,8 +234,7 @@ class Kube:
         except config.ConfigException as problem:
             raise Denied(f"{what}: there are no credentials: {problem}. Renew them.") from problem
         if not 200 <= response.status <= 299:
-            after, date = response.getheader("Retry-After"), response.getheader("Date")
-            raise refusal(what, response.status, answer, asked_s(after, date, time.time()))
+            raise refusal(what, response.status, answer, response.headers, time.time())
         return _document(what, answer)
 
 

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
+
+from tidegate.retry_after import asked_s
+
+NO_HEAD: Mapping[str, str] = MappingProxyType({})
 
 # Says that an applied field is not in the schema; by its status that would be its own fault.
 _NO_SUCH_FIELD = "failed to create typed patch object"
@@ -106,11 +112,11 @@ def silence(what: str, why: str) -> Unreachable:
 
 
 def refusal(
-    what: str, status: int, body: bytes, retry_after_s: float | None = None
+    what: str, status: int, body: bytes, head: Mapping[str, str] = NO_HEAD, now: float = 0.0
 ) -> KubeError:
     """The error of an answer that is none. `what` says what was tried and on what."""
     problem = _refusal(what, status, body)
-    problem.retry_after_s = retry_after_s
+    problem.retry_after_s = asked_s(head, now)
     return problem
 
 

@@ -93,8 +93,7 @@ def refusal_of(problem: BaseException, spot: Spot) -> LedgerError:
     if isinstance(problem, HttpResponseError) and (problem.status_code or 0) >= 400:
         status, headers = problem.status_code or 0, _headers(problem)
         found = _answered(status, _code_of(problem), _request_id(problem), spot)
-        after, date = headers.get("Retry-After"), headers.get("Date")
-        found.retry_after_s = asked_s(after, date, time.time())
+        found.retry_after_s = asked_s(headers, time.time())
         return found
     if isinstance(problem, ClientAuthenticationError):
         return LedgerError(Refusal.DENIED, _no_credential(problem, spot))

@@ -121,9 +121,9 @@ def test_a_kind_that_the_cluster_does_not_know_is_not_a_missing_object() -> None
 
 @pytest.mark.parametrize("status", [403, 409, 422, 429, 503])
 def test_the_pause_that_the_api_asks_for_is_known_whatever_it_refuses(status: int) -> None:
-    assert asked_pause_s(refusal(WHAT, status, b"{}", 7.0)) == 7.0
+    assert asked_pause_s(refusal(WHAT, status, b"{}", {"Retry-After": "7"})) == 7.0
     assert asked_pause_s(refusal(WHAT, status, b"{}")) == 0.0
-    assert asked_pause_s(refusal(WHAT, status, b"{}", 86400.0)) == 300.0
+    assert asked_pause_s(refusal(WHAT, status, b"{}", {"Retry-After": "86400"})) == 300.0
     assert asked_pause_s(ValueError("no answer of the API")) == 0.0
 
 
