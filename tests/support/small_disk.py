@@ -40,7 +40,10 @@ class SmallDisk:
         """The beginning of a command whose process has the disk; with `log` its output is there."""
         fill = 'cat /dev/zero > "$0/filler" 2> /dev/null; ' if is_full else ""
         output = ' >> "$0/log" 2>&1' if log else ""
-        return (*_ALONE, "sh", "-c", f'{_MOUNT}{{ {fill}exec "$@"{output}; }}', str(self.place))
+        # Whatever the process keeps for a while is on this disk, too.
+        there = 'export TMPDIR="$0"; '
+        words = f'{_MOUNT}{{ {there}{fill}exec "$@"{output}; }}'
+        return (*_ALONE, "sh", "-c", words, str(self.place))
 
     def seen_by(self, pid: int) -> Path:
         """The disk as this process sees it."""

@@ -16,6 +16,7 @@ from support.azurite import free_port
 from support.cluster_kubectl import Kubectl
 from support.operator_process import operator_process
 from support.small_api import SmallApi, small_api
+from support.small_disk import SmallDisk
 from support.wait import wait_until_async
 from tidegate_operator.kinds import CONSUMER_GROUP, DEPLOYMENT, LEASE, SECRET, ObjectName
 from tidegate_operator.kube import connect, connected
@@ -215,6 +216,24 @@ async def test_as_processes_one_acts_and_the_next_one_takes_over_when_it_is_aske
             assert await asyncio.to_thread(two.metric, "tidegate_operator_groups") == 2
             assert (await asyncio.to_thread(two.asked, "/healthz"))[0] == 200
             assert one.errors() == [] and two.errors() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_full", [True, False], ids=["from the beginning", "after a while"])
+async def test_an_operator_whose_disk_is_full_acts_all_the_same_and_ends_cleanly(
+    api: SmallApi, tmp_path: Path, is_full: bool
+) -> None:
+    disk = SmallDisk(tmp_path)
+    inside = Kubectl(Path("kubectl"), tmp_path / "kubeconfig", "homes")
+    within = disk.within(log=True, is_full=is_full)
+    with operator_process(inside, tmp_path, within=within) as one:
+        await asyncio.to_thread(one.until_leading)
+        disk.fill(one.process.pid)
+        for number in range(3):
+            put(api, f"late-{number}")
+            await until_made(api, f"late-{number}")
+        assert (await asyncio.to_thread(one.asked, "/healthz"))[0] == 200
+        assert await asyncio.to_thread(one.stop) == 0
 
 
 @pytest.mark.slow
