@@ -16,7 +16,7 @@ from typing import Any
 
 from tidegate.commands.codes import Code
 from tidegate.commands.early import EndedEarly, end_when_asked
-from tidegate.commands.last_words import leave
+from tidegate.commands.last_words import end, leave, say
 
 # Name, module, and what `tidegate --help` says of it.
 _COMMANDS = {
@@ -56,8 +56,10 @@ def main() -> None:
         code = _carry_out(parser(sys.argv[1:2]).parse_args())
     except EndedEarly as ended:
         code = Code.DONE
-        print(f"tidegate: {ended}", file=sys.stderr)
-    sys.exit(code)
+        say(f"tidegate: {ended}")
+    # What a handler prints is no result of the process; what other commands print is theirs.
+    is_member = sys.argv[1:2] == ["run"]
+    end(code, *((sys.stderr, sys.stdout) if is_member else (sys.stderr,)))
 
 
 def _carry_out(arguments: argparse.Namespace) -> int:
@@ -72,9 +74,9 @@ def _carry_out(arguments: argparse.Namespace) -> int:
     except SettingsError as error:
         code = Code.CONFIGURATION
         leave(f"{error.reason}: {error}")
-        print(f"tidegate: {error}", file=sys.stderr)
+        say(f"tidegate: {error}")
     except (DeadLetterError, LedgerError, SourceError) as error:
         code = Code.FAILED
         leave(str(error))
-        print(f"tidegate: {error}", file=sys.stderr)
+        say(f"tidegate: {error}")
     return int(code)

@@ -21,12 +21,13 @@ from tidegate.member.member import Member
 from tidegate.model import Figures, PartitionEnd, PartitionId
 from tidegate.ports import Ledger, LedgerError, Source, SourceError, StolenError
 from tidegate.readers import RunningReader
-from tidegate.scratch import Scratch
+from tidegate.scratch import Leases, Scratch
 from tidegate.settings import MemberSettings
 
 # One small request: who adds partitions waits no longer than this for them to be read.
 _PARTITIONS_AGAIN_S = 10.0
 _SOURCE_RETRY_S = 2.0
+_SCRATCH_AGAIN_S = 5.0
 
 
 class Runtime:
@@ -54,6 +55,9 @@ class Runtime:
         self._watch = watch
         self._clock = clock
         inherited = scratch.read() if scratch is not None else ()
+        self._remembered = inherited
+        # What was said of the scratch file last.
+        self._scratch_trouble = ""
         self.member = Member(self._settings, uuid.uuid4().hex, _guid, inherited)
         self._events: asyncio.Queue[m.Event] = asyncio.Queue()
         self._readers: dict[PartitionId, RunningReader] = {}
@@ -72,7 +76,8 @@ class Runtime:
         self._keeping.start()
         try:
             async with asyncio.TaskGroup() as self._tasks:
-                endless = (self._watch_partitions, *beside)
+                self._say_scratch()
+                endless = (self._watch_partitions, self._remember_again, *beside)
                 running = [self._tasks.create_task(each()) for each in endless]
                 await self._serve()
                 for task in running:
@@ -137,9 +142,7 @@ class Runtime:
             except SourceError as error:
                 if str(error) != said:
                     said = str(error)
-                    unreadable = m.Report("source-unreadable", None, said)
-                    self._watch(unreadable)
-                    self._carry_out(unreadable)
+                    self._say("source-unreadable", said)
                 pause = _SOURCE_RETRY_S
             else:
                 said = ""
@@ -147,6 +150,36 @@ class Runtime:
                     known = found
                     self._tell(m.PartitionsKnown(self._clock(), found))
             await asyncio.sleep(pause)
+
+    def _say(self, kind: str, message: str) -> None:
+        report = m.Report(kind, None, message)
+        self._watch(report)
+        self._carry_out(report)
+
+    # --- the scratch file
+
+    def _remember(self, leases: Leases) -> None:
+        self._remembered = leases
+        if self._scratch is not None:
+            self._scratch.write(leases)
+            self._say_scratch()
+
+    async def _remember_again(self) -> None:
+        """Where that did not work the last time."""
+        while self._scratch is not None:
+            await asyncio.sleep(_SCRATCH_AGAIN_S)
+            if self._scratch.trouble:
+                self._remember(self._remembered)
+
+    def _say_scratch(self) -> None:
+        trouble = self._scratch.trouble if self._scratch is not None else ""
+        if trouble == self._scratch_trouble:
+            return
+        self._scratch_trouble = trouble
+        if trouble:
+            self._say("scratch-unusable", trouble)
+        else:
+            self._say("scratch-written", "the scratch file is written again")
 
     # --- commands
 
@@ -171,8 +204,7 @@ class Runtime:
                 if reader is not None and reader.serial == command.serial:
                     reader.checkpointed(command.position)
             case m.Remember():
-                if self._scratch is not None:
-                    self._scratch.write(command.leases)
+                self._remember(command.leases)
             case m.Report():
                 self._report(command)
             case m.Stopped():

@@ -5,11 +5,11 @@ Rules:
   besides, by an ETag, a resourceVersion or a uid. One that is refused because somebody was quicker
   is not an error: the next round looks anew. Of the Deployment's replicas it is decided anew at
   once, on the Deployment that stands, and they are written once more.
-- What the cluster refuses is told in each round, and tried again after a pause that doubles.
+- What the cluster refuses is told in each round, and tried again after a pause that doubles. It
+  keeps nothing else from being done, and each refusal is told.
 - Whom Kubernetes shall end first is marked before the roster tells it to hand over: ended between
   the two it hands over all the same, and told but not marked another one might be ended beside it.
-- The roster is written before any lease is broken. What fails is a Failure of its own, and keeps
-  nothing else from being done.
+- What our finalizer and the ledger are about is in modules of their own.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from tidegate.ports import Break, LedgerError, Operation, Refusal, WriteRoster
 from tidegate_operator.edges import Edges, Notes, Seen, failure_since
 from tidegate_operator.facts import DELETION_COST
 from tidegate_operator.kinds import DEPLOYMENT, POD, Document, ObjectName
 from tidegate_operator.kube_errors import Conflict, Invalid, KubeError, NotThere
-from tidegate_operator.ledgers import failure_of
-from tidegate_operator.model import Failure, GroupKey, Observation, Steps, WorkloadFacts
+from tidegate_operator.letting_go import keep_finalizer
+from tidegate_operator.model import Failure, Observation, Steps, WorkloadFacts
+from tidegate_operator.on_ledger import on_ledger
 from tidegate_operator.own_pods import own_pods, workload_of
 
 Decide = Callable[[Observation], Steps]
 
 _REMEDY = "Correct it in the ConsumerGroup: most such fields are those of spec.template."
-_QUICKER = frozenset((Refusal.CHANGED, Refusal.EXISTS, Refusal.HELD, Refusal.MISSING))
 
 
 async def act(
@@ -45,51 +44,37 @@ async def act(
 
     Raises NotLeadingError.
     """
-    problems = [await _tried(lambda: _costs(edges, seen, notes, steps))]
-    failures = await _on_the_ledger(edges, seen.observation.key, steps, seen.observation.now)
-    if manifests is not None:
-        problems.append(await _tried(lambda: _manifests(edges, seen, steps, manifests)))
-    problems.append(await _tried(lambda: _replicas(edges, seen, notes, steps, decide)))
-    reasons: set[str] = set()
-    for problem in problems:
-        if problem is not None:
-            reasons.add(problem.reason)
-            now = seen.observation.now
-            words = f"{problem}. {_REMEDY}" if isinstance(problem, Invalid) else str(problem)
-            failures.append(failure_since(notes, problem.reason, words, now))
+    kept = await keep_finalizer(edges, seen, notes)
+    unmarked = await _tried(lambda: _costs(edges, seen, notes, steps))
+    failures = await on_ledger(edges, seen, notes, steps)
+    refused = await _manifests(edges, seen, steps, manifests) if manifests is not None else []
+    unsized = await _tried(lambda: _replicas(edges, seen, notes, steps, decide))
+    # What keeps pods from running is told first.
+    told = [_failure(notes, problem, seen) for problem in (*refused, *unsized, *unmarked)]
+    reasons = frozenset(failure.reason for failure in (*told, *kept))
     for reason in notes.refused - reasons:
         notes.troubles.pop(reason, None)
-    notes.refused = frozenset(reasons)
-    return tuple(failures)
+    notes.refused = reasons
+    return (*failures, *told, *kept)
 
 
-async def _on_the_ledger(edges: Edges, key: GroupKey, steps: Steps, now: float) -> list[Failure]:
-    operations: list[Operation] = []
-    if steps.roster is not None:
-        operations.append(WriteRoster(steps.roster, steps.roster.etag))
-    operations += [Break(each.partition, each.etag) for each in steps.breaks]
-    for operation in operations:
-        edges.may_act()
-        try:
-            await edges.ledgers.perform(key, operation)
-        except LedgerError as problem:
-            if problem.refusal not in _QUICKER:
-                return [failure_of(problem, now)]
-            if isinstance(operation, WriteRoster):
-                # What the members were to be told before their leases are broken was not told.
-                return []
+def _failure(notes: Notes, problem: KubeError, seen: Seen) -> Failure:
+    words = f"{problem}. {_REMEDY}" if isinstance(problem, Invalid) else str(problem)
+    return failure_since(notes, problem.reason, words, seen.observation.now)
+
+
+async def _tried(act: Callable[[], Awaitable[None]]) -> list[KubeError]:
+    """What it was refused with."""
+    try:
+        await act()
+    except KubeError as problem:
+        return [problem] if _is_refusal(problem) else []
     return []
 
 
-async def _tried(act: Callable[[], Awaitable[None]]) -> KubeError | None:
-    try:
-        await act()
-    except (Conflict, NotThere) as problem:
-        # Names that are taken are a Conflict of another kind, which does not pass by itself.
-        return problem if problem.reason not in (Conflict.reason, NotThere.reason) else None
-    except KubeError as problem:
-        return problem
-    return None
+def _is_refusal(problem: KubeError) -> bool:
+    """Names that are taken are a Conflict of another kind, which does not pass by itself."""
+    return problem.reason not in (Conflict.reason, NotThere.reason)
 
 
 async def _costs(edges: Edges, seen: Seen, notes: Notes, steps: Steps) -> None:
@@ -111,7 +96,7 @@ async def _costs(edges: Edges, seen: Seen, notes: Notes, steps: Steps) -> None:
 
 async def _manifests(
     edges: Edges, seen: Seen, steps: Steps, manifests: tuple[Document, ...]
-) -> None:
+) -> list[KubeError]:
     key = seen.observation.key
     edges.may_act()
     outcome = await edges.applier.apply(
@@ -121,8 +106,9 @@ async def _manifests(
         replicas=steps.replicas if steps.replicas is not None else steps.wanted or 0,
         seen={ObjectName(DEPLOYMENT, key.namespace, key.name): seen.deployment},
     )
-    if outcome.contested:
-        raise ContestedError("; ".join(outcome.contested))
+    refused = [problem for problem in outcome.refused if _is_refusal(problem)]
+    contested = [ContestedError("; ".join(outcome.contested))] if outcome.contested else []
+    return [*refused, *contested]
 
 
 class ContestedError(KubeError):

@@ -11,7 +11,9 @@ Rules:
 - An object of the same name that is not the group's is not touched: NameTaken.
 - Where somebody changes back what is put right, again and again, it is said and tried rarely.
 - What the API refuses is tried again after a pause that doubles; at once where the manifest or the
-  object is another by now. What comes after it waits: a Deployment needs its ConfigMap.
+  object is another by now. It holds up nothing but pods that cannot start without it: a Deployment
+  waits for its ConfigMap, and not for its disruption budget. Nothing is removed that pods may still
+  use: that waits for the Deployment.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from tidegate_operator.applied import Applied, Looking
 from tidegate_operator.drift import (
     Order,
     fingerprint,
@@ -28,7 +31,6 @@ from tidegate_operator.drift import (
     is_owned,
     is_unborn,
     order_of,
-    other_writers,
     over,
     said_of,
     sign_of,
@@ -36,7 +38,7 @@ from tidegate_operator.drift import (
     unborn,
 )
 from tidegate_operator.engines import names_of
-from tidegate_operator.kinds import DEPLOYMENT, Document, Kind, ObjectName
+from tidegate_operator.kinds import BESIDE_PODS, DEPLOYMENT, Document, Kind, ObjectName
 from tidegate_operator.kube import FIELD_MANAGER
 from tidegate_operator.kube_errors import Conflict, KubeError
 from tidegate_operator.model import GroupKey
@@ -45,8 +47,6 @@ from tidegate_operator.trying import Tries
 
 # Controllers write the status of a Deployment many times while it changes.
 _TRIES = 10
-# Put right so often within so long, somebody is at it; then it is left alone for as long.
-_REPAIRS, _CONTEST_S = 3, 60.0
 
 Seen = Mapping[ObjectName, Document | None]
 
@@ -67,19 +67,8 @@ class Outcome:
     repaired: tuple[ObjectName, ...] = ()
     # What somebody changes back again and again, and who, in words.
     contested: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """An object as we left it."""
-
-    # Of its manifest, and of what the object then said where the manifest says something.
-    print: str
-    said: str
-    version: str
-    look_at: float
-    repairs: tuple[float, ...] = ()
-    contested: str = ""
+    # What the API does not take, each object by itself.
+    refused: tuple[KubeError, ...] = ()
 
 
 class Applier:
@@ -97,7 +86,8 @@ class Applier:
         self._now = now
         self._dice = dice
         self._recheck_s = recheck_s
-        self._known: dict[ObjectName, _Known] = {}
+        self._looking = Looking(FIELD_MANAGER, now, dice, recheck_s)
+        self._known: dict[ObjectName, Applied] = {}
         self._orders: dict[GroupKey, tuple[object, int, tuple[Order, ...]]] = {}
         self._swept: dict[GroupKey, frozenset[ObjectName]] = {}
         self._tries = Tries()
@@ -113,23 +103,27 @@ class Applier:
         replicas: int,
         seen: Seen,
     ) -> Outcome:
-        """Whatever is needed so that the manifests stand. Raises KubeError.
+        """Whatever is needed so that the manifests stand, as far as the API takes it.
 
         `replicas` are those that a new Deployment is made with. `seen` has what a watch tells of:
         an object, or None where it says that there is none. Give the same sequence again while
         nothing has changed: then it is not even looked through.
         """
-        done = Outcome()
+        done, pods_wait = Outcome(), False
         orders = self._orders_of(key, uid, manifests, replicas)
         for order in orders:
-            done = await self._settle(order, seen, done)
+            kind = order.name.kind
+            if kind == DEPLOYMENT and pods_wait:
+                continue
+            try:
+                done = await self._settle(order, seen, done)
+            except KubeError as problem:
+                done = replace(done, refused=(*done.refused, problem))
+                pods_wait |= kind not in BESIDE_PODS
         wanted = frozenset(order.name for order in orders)
-        if self._swept.get(key) != wanted:
-            removed = [name for name in names_of(key) if name not in wanted]
-            gone = [name for name in removed if await self._removed(name, uid)]
-            self._swept[key] = wanted
-            done = replace(done, removed=tuple(gone))
-        return done
+        if pods_wait or self._swept.get(key) == wanted:
+            return done
+        return await self._sweep(key, uid, wanted, done)
 
     async def write_replicas(self, key: GroupKey, replicas: int, resource_version: str) -> str:
         """Of the Deployment as it was seen; its new resourceVersion. Raises Conflict, NotThere."""
@@ -179,6 +173,21 @@ class Applier:
         self._orders[key] = (manifests, replicas, orders)
         return orders
 
+    async def _sweep(
+        self, key: GroupKey, uid: str, wanted: frozenset[ObjectName], done: Outcome
+    ) -> Outcome:
+        """Removes what the group has made and no longer wants."""
+        removed: list[ObjectName] = []
+        refused: list[KubeError] = []
+        for name in [name for name in names_of(key) if name not in wanted]:
+            try:
+                removed += [name] if await self._removed(name, uid) else []
+            except KubeError as problem:
+                refused.append(problem)
+        if not refused:
+            self._swept[key] = wanted
+        return replace(done, removed=tuple(removed), refused=(*done.refused, *refused))
+
     async def _settle(self, order: Order, seen: Seen, done: Outcome) -> Outcome:
         known = self._known.get(order.name)
         if known is not None and known.print != order.print:
@@ -190,7 +199,7 @@ class Applier:
             order.name, about, lambda: self._looked(order, known, done), self._now, self._dice
         )
 
-    async def _looked(self, order: Order, known: _Known | None, done: Outcome) -> Outcome:
+    async def _looked(self, order: Order, known: Applied | None, done: Outcome) -> Outcome:
         """With the object as it stands."""
         for _ in range(_TRIES):
             live = await self._kube.find(order.name.kind, order.name.namespace, order.name.name)
@@ -200,7 +209,7 @@ class Applier:
                 changed = problem
         raise changed
 
-    def _stands(self, known: _Known, order: Order, seen: Seen) -> bool:
+    def _stands(self, known: Applied, order: Order, seen: Seen) -> bool:
         """Whether no request is needed."""
         if known.contested or order.name not in seen:
             return self._now() < known.look_at
@@ -216,7 +225,7 @@ class Applier:
         return True
 
     async def _put_right(
-        self, order: Order, live: Document | None, known: _Known | None, done: Outcome
+        self, order: Order, live: Document | None, known: Applied | None, done: Outcome
     ) -> Outcome:
         """With what was just seen. Raises Conflict where that has changed since."""
         if live is not None:
@@ -231,10 +240,10 @@ class Applier:
                 fingerprint(said_of(live, order.compared)) == known.said
             )  # fmt: skip
             if is_same:
-                self._remember(order, live, known, is_repair=False)
+                self._known[order.name] = self._looking.as_seen(order, live, known)
                 return done
         found = await self._write(order, live)
-        self._remember(order, found, known, is_repair=known is not None, before=live)
+        self._known[order.name] = self._looking.as_written(order, found, known, live)
         repaired = (*done.repaired, order.name) if known is not None else done.repaired
         return replace(done, written=(*done.written, order.name), repaired=repaired)
 
@@ -247,44 +256,12 @@ class Applier:
         spec = {**order.wanted["spec"], "replicas": replicas}
         return await self._kube.apply(over({**order.wanted, "spec": spec}, live))
 
-    def _remember(
-        self,
-        order: Order,
-        found: Document,
-        known: _Known | None,
-        *,
-        is_repair: bool,
-        before: Document | None = None,
-    ) -> None:
-        now = self._now()
-        repairs = tuple(at for at in (known.repairs if known else ()) if now - at < _CONTEST_S)
-        look_at = now + self._recheck_s * (0.75 + 0.5 * self._dice())
-        contested = ""
-        if is_repair:
-            repairs = (*repairs, now)
-            # Once contested it is so until it has stood for a while.
-            if len(repairs) >= _REPAIRS or (known is not None and known.contested):
-                who = other_writers(before or found, FIELD_MANAGER)
-                contested = (
-                    f"{order.name} is changed back again and again by {who}, as often as it is put "
-                    "right. Let one of the two write it."
-                )
-                look_at = now + _CONTEST_S
-        self._known[order.name] = _Known(
-            order.print,
-            fingerprint(said_of(found, order.compared)),
-            found["metadata"]["resourceVersion"],
-            look_at,
-            repairs,
-            contested,
-        )
-
     async def _removed(self, name: ObjectName, uid: str) -> bool:
         remove = partial(self._remove, name, uid)
         return await self._tries.run(name, uid, remove, self._now, self._dice)
 
     async def _remove(self, name: ObjectName, uid: str) -> bool:
-        """Removes what the group has made and no longer wants; whether there was anything."""
+        """Whether there was anything of the group's."""
         self._known.pop(name, None)
         found = await self._kube.metadata_of(name.kind, name.namespace, name.name)
         if found is None or not is_owned(found, uid):
@@ -293,7 +270,7 @@ class Applier:
         return await self._kube.delete(name.kind, name.namespace, name.name, uid=there)
 
 
-def _told_of_contest(done: Outcome, known: _Known) -> Outcome:
+def _told_of_contest(done: Outcome, known: Applied) -> Outcome:
     if not known.contested:
         return done
     return replace(done, contested=(*done.contested, known.contested))

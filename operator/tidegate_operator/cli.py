@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tidegate import __version__
 from tidegate.commands.codes import Code
+from tidegate.commands.last_words import end, say
 from tidegate.ops import logs
 from tidegate.ops.serving import Address
 from tidegate.settings import SettingsError
@@ -141,7 +142,7 @@ def _own_namespace() -> str:
 def main(given: Sequence[str] | None = None) -> None:
     """Carries out what the arguments say."""
     arguments = parser().parse_args(given)
-    sys.exit(_run(arguments, os.environ))
+    end(_run(arguments, os.environ), sys.stderr, sys.stdout)
 
 
 def _run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
@@ -154,10 +155,10 @@ def _run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
         _look_for_rubbish_less_often()
         asyncio.run(_operate(settings, listen, hidden))
     except SettingsError as problem:
-        print(f"tidegate-operator: {problem}", file=sys.stderr)
+        say(f"tidegate-operator: {problem}")
         return Code.CONFIGURATION
     except (KubeError, EndedError) as problem:
-        print(f"tidegate-operator: {hidden.hide(str(problem))}", file=sys.stderr)
+        say(f"tidegate-operator: {hidden.hide(str(problem))}")
         return Code.FAILED
     except KeyboardInterrupt:
         return Code.CUT

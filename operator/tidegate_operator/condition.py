@@ -9,7 +9,7 @@ from typing import Any
 from tidegate_operator.spec_status import Truth
 from tidegate_operator.wording import cut
 
-_MESSAGE_CHARS = 1024
+MESSAGE_CHARS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +26,15 @@ class Condition:
 
     @classmethod
     def so(cls, type: str, reason: str, message: str) -> Condition:
-        return cls(type, Truth.TRUE, reason, cut(message, _MESSAGE_CHARS))
+        return cls(type, Truth.TRUE, reason, cut(message, MESSAGE_CHARS))
 
     @classmethod
     def not_so(cls, type: str, reason: str, message: str) -> Condition:
-        return cls(type, Truth.FALSE, reason, cut(message, _MESSAGE_CHARS))
+        return cls(type, Truth.FALSE, reason, cut(message, MESSAGE_CHARS))
 
     @classmethod
     def unknown(cls, type: str, reason: str, message: str) -> Condition:
-        return cls(type, Truth.UNKNOWN, reason, cut(message, _MESSAGE_CHARS))
+        return cls(type, Truth.UNKNOWN, reason, cut(message, MESSAGE_CHARS))
 
     @property
     def is_true(self) -> bool:

@@ -65,9 +65,7 @@ def steps(
     found = breaks.deaths(observation.pods, memory.deaths, lease_s, now)
     memory = replace(memory, deaths=found)
     view = observation.ledger
-    # Both times are of one clock. A listing of the future says that it was set back, and then
-    # nobody knows how old the listing is: the next one is asked for at once.
-    is_fresh = view is not None and 0.0 <= now - view.asked_at <= LISTING_OLD_S
+    is_fresh = view is not None and view.is_of(now, LISTING_OLD_S)
     alive = alive_members(view.listing) if view is not None else frozenset()
     known, count = sizing.sized(memory.sizing, observation, lag, alive, is_fresh=is_fresh)
     memory = replace(memory, sizing=known)

@@ -107,6 +107,14 @@ class Unsaid:
     at: float
 
 
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """A roster that storage refuses, and when the listing was asked for on which it was decided."""
+
+    failure: Failure
+    asked_at: float
+
+
 @dataclass(slots=True)
 class Notes:
     """What is remembered of one group."""
@@ -137,6 +145,8 @@ class Notes:
     unsaid: tuple[Unsaid, ...] = ()
     # What was refused, and when it may be tried again.
     tries: Tries = field(default_factory=Tries)
+    # Why the roster could not be written.
+    unwritten: Unwritten | None = None
     # What goes wrong with what is ours, by reason: since when it does.
     troubles: dict[str, float] = field(default_factory=dict)
     # Of them, those that the cluster gave at the last try.

@@ -85,6 +85,8 @@ ALL = (
     SERVICE,
     SERVICE_ACCOUNT,
 )
+# What is made for pods, and what they start without.
+BESIDE_PODS = frozenset((DISRUPTION_BUDGET, SERVICE))
 _KINDS = {(kind.api_version, kind.name): kind for kind in ALL}
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -233,7 +234,7 @@ class Kube:
         except config.ConfigException as problem:
             raise Denied(f"{what}: there are no credentials: {problem}. Renew them.") from problem
         if not 200 <= response.status <= 299:
-            raise refusal(what, response.status, answer, response.getheader("Retry-After"))
+            raise refusal(what, response.status, answer, response.headers, time.time())
         return _document(what, answer)
 
 

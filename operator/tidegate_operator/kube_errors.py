@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
+
+from tidegate.retry_after import asked_s
+
+NO_HEAD: Mapping[str, str] = MappingProxyType({})
 
 # Says that an applied field is not in the schema; by its status that would be its own fault.
 _NO_SUCH_FIELD = "failed to create typed patch object"
 _LONGEST = 1000
 _CAUSES = 5
-_LONGEST_ASKED_S = 300.0
 # How the API server says that a role lacks something.
 _LACKING = re.compile(
     r'User "(?P<who>[^"]*)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]*)"'
@@ -98,15 +103,6 @@ class Unreachable(KubeError):
     reason = "KubernetesUnreachable"
 
 
-def asked_pause_s(problem: Exception) -> float:
-    """For how long the server asks to be left alone with it; 0 where it does not.
-
-    One that asks for a day is asked sooner: nobody knows by then why nothing is done.
-    """
-    asked = problem.retry_after_s if isinstance(problem, KubeError) else None
-    return min(asked or 0.0, _LONGEST_ASKED_S)
-
-
 def silence(what: str, why: str) -> Unreachable:
     """There was no answer at all."""
     return Unreachable(
@@ -115,11 +111,12 @@ def silence(what: str, why: str) -> Unreachable:
     )
 
 
-def refusal(what: str, status: int, body: bytes, retry_after: str | None = None) -> KubeError:
+def refusal(
+    what: str, status: int, body: bytes, head: Mapping[str, str] = NO_HEAD, now: float = 0.0
+) -> KubeError:
     """The error of an answer that is none. `what` says what was tried and on what."""
     problem = _refusal(what, status, body)
-    if retry_after and retry_after.isascii() and retry_after.isdecimal():
-        problem.retry_after_s = float(retry_after)
+    problem.retry_after_s = asked_s(head, now)
     return problem
 
 

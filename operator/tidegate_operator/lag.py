@@ -78,6 +78,8 @@ def lag_of_group(observation: Observation, start: Start, before: GroupLag | None
     known = known_partitions(observation)
     for partition in known:
         clear = known_clear.get(partition)
+        if clear is not None and clear > observation.now:
+            clear = None  # the clock was set back since
         found = _partition(
             partition, listing, figures.get(partition), ends.get(partition), clear, start,
             observation.now,
@@ -108,7 +110,7 @@ def told_figures(observation: Observation) -> dict[PartitionId, Figures]:
 def listing_of(observation: Observation) -> Listing | None:
     """The listing, if it is fresh enough to say how things are."""
     view = observation.ledger
-    if view is None or observation.now - view.asked_at > COUNTS_S:
+    if view is None or not view.is_of(observation.now, COUNTS_S):
         return None
     return view.listing
 
@@ -165,8 +167,13 @@ def _ends(
     figures: Mapping[PartitionId, tuple[Figures, float]],
     before: GroupLag | None,
 ) -> dict[PartitionId, KnownEnd]:
-    """The newest end that is known of each partition."""
-    ends = dict(before.ends) if before is not None else {}
+    """The newest end that is known of each partition.
+
+    One of the future was told before the clock was set back, and hides none that is told now.
+    """
+    now, ends = observation.now, {}
+    if before is not None:
+        ends = {partition: end for partition, end in before.ends.items() if end.known_at <= now}
 
     def note(partition: PartitionId, end: KnownEnd) -> None:
         known = ends.get(partition)
@@ -180,8 +187,9 @@ def _ends(
         if said is not None and observation.ends is not None:
             begins_at = observation.ends.begins.get(partition, said.begins_at)
             note(partition, KnownEnd(said.sequence, said.known_at, said.enqueued_at, begins_at))
-    oldest = observation.now - COUNTS_S
-    return {partition: end for partition, end in ends.items() if end.known_at >= oldest}
+    return {
+        partition: end for partition, end in ends.items() if 0.0 <= now - end.known_at <= COUNTS_S
+    }
 
 
 # --- one partition
@@ -252,7 +260,7 @@ def _unowned_since(
         return dict(since)
     paused = paused_partitions(observation)
     return {
-        partition: since.get(partition, observation.now)
+        partition: min(since.get(partition, observation.now), observation.now)
         for partition in partitions
         if partition not in paused and owner_of(listing, partition) is None
     }

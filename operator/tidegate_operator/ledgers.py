@@ -4,8 +4,8 @@ Rules:
 - A listing is asked for in the background: who wants it waits a little, and then takes the newest
   that there is. Storage that hangs holds up nobody but its own group, and not even that one's
   other affairs.
-- A listing that failed is asked for again after a pause that doubles; a change of credentials is
-  tried at once.
+- A listing that failed is asked for again after a pause that doubles, never shorter than storage
+  asks for; a change of credentials is tried at once.
 - The time of a listing is that before it was sent.
 - A ledger is of one group: see claims.py.
 """
@@ -26,9 +26,9 @@ from tidegate.ports import LedgerError, List, Operation, Refusal, Reply
 from tidegate_operator.accounts import Accounts
 from tidegate_operator.erasing import erase
 from tidegate_operator.model import Failure, GroupKey, LedgerTrouble, LedgerView
+from tidegate_operator.pauses import asked_pause_s, pause_s
 from tidegate_operator.quick_looks import QuickLooks
 from tidegate_operator.settings import OperatorSettings
-from tidegate_operator.workers import pause_s
 
 # A round waits for so long for a listing that has begun.
 PATIENCE_S = 1.0
@@ -90,7 +90,8 @@ class _Shelf:
     view: LedgerView | None = None
     failure: Failure | None = None
     failures: int = 0
-    not_before: float = 0.0
+    failed_at: float = float("-inf")
+    not_before: float = float("-inf")
     # When the whole of it was asked for.
     listed_at: float = float("-inf")
     is_stale: bool = True
@@ -184,12 +185,12 @@ class Ledgers:
 
     def _is_due(self, shelf: _Shelf) -> bool:
         now = self._now()
-        # Neither lies further away than this; where it seems to, the clock was set back.
-        if now < shelf.not_before <= now + _LONGEST_PAUSE_S:
+        # A failure of the future is one before the clock was set back.
+        if shelf.failed_at <= now < shelf.not_before:
             return False
         if shelf.is_stale or shelf.view is None:
             return True
-        return not 0.0 <= now - shelf.view.asked_at < FRESH_S
+        return not shelf.view.is_of(now, FRESH_S)
 
     def _may_be_quick(self, shelf: _Shelf) -> bool:
         is_young = 0.0 <= self._now() - shelf.listed_at < WHOLE_EVERY_S
@@ -219,7 +220,8 @@ class Ledgers:
             pause = pause_s(
                 shelf.failures, self._settings.first_pause_s, _LONGEST_PAUSE_S, self._dice
             )
-            shelf.not_before = self._now() + pause
+            shelf.failed_at = self._now()
+            shelf.not_before = shelf.failed_at + max(pause, asked_pause_s(problem))
         else:
             shelf.view = view
             shelf.failure, shelf.failures = None, 0

@@ -114,6 +114,14 @@ class LedgerView:
     listing: Listing
     asked_at: float
 
+    def is_of(self, now: float, within_s: float) -> bool:
+        """Whether it was asked for no longer ago than that.
+
+        Both times are of one clock. A listing of the future says that it was set back, and then
+        nobody knows how old the listing is.
+        """
+        return 0.0 <= now - self.asked_at <= within_s
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

@@ -7,19 +7,20 @@ Rules:
   revision that cannot run makes it False although the others read on, so that
   `kubectl wait --for=condition=Ready` does not call a failed change a good one.
 - Unknown: the operator cannot see the ledger. Members may well go on.
-- What explains most is said: what is wrong with the spec, before what is wrong with a pod.
+- What explains most is said: what is wrong with the spec, before what is wrong with a pod. Of what
+  the operator could not do all is told, and the first gives the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tidegate.model import PartitionId
-from tidegate_operator.condition import Condition
+from tidegate_operator.condition import MESSAGE_CHARS, Condition
 from tidegate_operator.model import Failure, LedgerTrouble
 from tidegate_operator.pod_troubles import REASONS, Trouble, trouble_of
 from tidegate_operator.view import UNOWNED_LIMIT_S, GroupView
-from tidegate_operator.wording import counted, partitions_text, said, sentence
+from tidegate_operator.wording import counted, cut, partitions_text, said, sentence
 
 READY = "Ready"
 NOT_READ = "LedgerNotRead"
@@ -39,13 +40,14 @@ def ready(view: GroupView, before: Condition | None) -> Condition:
 
 def _reasons(view: GroupView, before: Condition | None) -> Iterator[Condition]:
     """What there is to say, what matters most first."""
+    failures = [each for each in view.observation.failures if each.reason not in _UNSEEN]
     if view.observation.is_deleting:
-        yield _not("Deleting", "The group is being deleted.")
+        why = f" {_told(failures)}" if failures else ""
+        yield _not("Deleting", f"The group is being deleted.{why}")
     if view.wish.is_paused:
         yield _not("Paused", "The group is paused. Set spec.paused: false to go on.")
-    for failure in view.observation.failures:
-        if failure.reason not in _UNSEEN:
-            yield _of_failure(failure)
+    if failures:
+        yield _not(failures[0].reason, _told(failures))
     if not view.wanted:
         still = "the last pods hand over" if view.pods else "nothing is read"
         yield Condition.so(READY, "ScaledToZero", f"No pod is wanted: {still}.")
@@ -82,6 +84,12 @@ def _of_partitions(view: GroupView, before: Condition | None) -> Iterator[Condit
 
 def _not(reason: str, message: str) -> Condition:
     return Condition.not_so(READY, reason, message)
+
+
+def _told(failures: Sequence[Failure]) -> str:
+    """All of them, each cut so that there is room for the others."""
+    told = list(dict.fromkeys(sentence(failure.message) for failure in failures))
+    return " ".join(cut(each, MESSAGE_CHARS // len(told) - 1) for each in told)
 
 
 def _of_failure(failure: Failure) -> Condition:

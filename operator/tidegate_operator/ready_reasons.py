@@ -75,8 +75,10 @@ _OF_THE_SPEC: dict[str, Reason] = {
     ),
     "Refused": Reason(
         NO,
-        "The API server does not take an object of the group.",
-        "Correct the field that is named, mostly one of `spec.template`.",
+        "The API server does not take an object of the group. Only pods that cannot start without "
+        "it wait for that.",
+        "Correct the field that is named, mostly one of `spec.template`, or mend the rule that "
+        "forbids it (a quota, an admission webhook).",
     ),
 }
 _OF_THE_PODS: dict[str, Reason] = {
@@ -153,6 +155,13 @@ _OF_LEDGER_AND_HUB: dict[str, Reason] = {
         f"{UNKNOWN}, or {NO} while pods are missing",
         "Storage does not answer the operator. Nothing is changed; members may well go on.",
         "Look at the network, and at the account's firewall.",
+    ),
+    "RosterRefused": Reason(
+        NO,
+        "The roster cannot be written although nobody else has written it. Until it can be, nobody "
+        "is told to leave and nothing shrinks.",
+        "Break the lease on the blob `roster` if somebody holds one; else look at what stands "
+        "between the operator and storage.",
     ),
     "LedgerNotRead": NOT_READ,
     "HubUnknown": Reason(

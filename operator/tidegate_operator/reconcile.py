@@ -14,8 +14,9 @@ from tidegate_operator.decide import steps as decide
 from tidegate_operator.edges import Edges, Notes, Seen
 from tidegate_operator.kinds import Document
 from tidegate_operator.letting_go import let_go
-from tidegate_operator.model import GroupKey, Observation, Steps
+from tidegate_operator.model import Failure, GroupKey, Observation, Steps
 from tidegate_operator.observe import observe
+from tidegate_operator.on_ledger import roster_pause_s
 from tidegate_operator.rendering import render
 from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.telling import tell
@@ -28,18 +29,23 @@ async def reconcile(edges: Edges, key: GroupKey, notes: Notes) -> Round:
     if seen is None:
         return Round(0.0, is_over=True)
     notes.seen = seen
-    letting_go = await let_go(edges, seen)
-    if letting_go is not None:
-        await tell(edges, seen.observation, seen, Steps(), notes)
-        return letting_go
+    if seen.observation.is_deleting:
+        ended, failures = await let_go(edges, seen, notes)
+        await tell(edges, _with(seen.observation, failures), seen, Steps(), notes)
+        return ended
     steps = _decided(notes, seen.observation) if seen.spec is not None else Steps()
     manifests, impossible = render(edges.settings, seen, notes)
     if manifests is not None and not _is_next(edges, seen, manifests):
         manifests, steps = None, replace(steps, doing=_waiting(steps.doing, edges.settings))
     failures = await act(edges, seen, notes, steps, manifests, partial(_decided, notes))
-    failures = (*seen.observation.failures, *impossible, *failures)
-    await tell(edges, replace(seen.observation, failures=failures), seen, steps, notes)
-    return Round(steps.again_s)
+    await tell(edges, _with(seen.observation, (*impossible, *failures)), seen, steps, notes)
+    # What is refused is no reason to look often.
+    again_s = max(steps.again_s, min(roster_pause_s(edges, notes), Steps().again_s))
+    return Round(again_s)
+
+
+def _with(observation: Observation, failures: tuple[Failure, ...]) -> Observation:
+    return replace(observation, failures=(*observation.failures, *failures))
 
 
 def _is_next(edges: Edges, seen: Seen, manifests: tuple[Document, ...]) -> bool:

@@ -81,6 +81,8 @@ def sized(
     policy, now = observation.wish.scaling, observation.now
     if policy is None or lag is None:
         return sizing, stands(observation)
+    if sizing.looked_at is not None and sizing.looked_at > now:
+        sizing = Sizing()  # the clock was set back: all that is remembered is of the future
     if sizing.looked_at is None:
         if not is_fresh:
             return sizing, stands(observation)

@@ -13,11 +13,13 @@ from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tidegate_operator.kube_errors import Conflict, KubeError, asked_pause_s
-from tidegate_operator.workers import pause_s
+from tidegate.ports import LedgerError
+from tidegate_operator.kube_errors import Conflict, KubeError
+from tidegate_operator.pauses import asked_pause_s, pause_s
 
 FIRST_S, LONGEST_S = 1.0, 60.0
 
+Problem = KubeError | LedgerError
 Done = TypeVar("Done")
 
 
@@ -25,7 +27,7 @@ Done = TypeVar("Done")
 class Refused:
     """What could not be done, how often in a row, and when it may be tried again."""
 
-    problem: KubeError
+    problem: Problem
     about: object
     failures: int
     tried_at: float
@@ -46,7 +48,8 @@ class Tries:
         now: Callable[[], float],
         dice: Callable[[], float],
     ) -> Done:
-        """Does it, where it is time. Raises KubeError: the last one where it is not time yet."""
+        """Does it, where it is time. Raises what it is refused with: the last problem where it is
+        not time yet."""
         held = self.held(what, about, now())
         if held is not None:
             raise held.with_traceback(None)
@@ -54,13 +57,13 @@ class Tries:
             done = await act()
         except Conflict:
             raise
-        except KubeError as problem:
+        except (KubeError, LedgerError) as problem:
             self.failed(what, about, problem, now(), dice)
             raise
         self.forget(what)
         return done
 
-    def held(self, what: Hashable, about: object, now: float) -> KubeError | None:
+    def held(self, what: Hashable, about: object, now: float) -> Problem | None:
         """Why it is not to be tried now; None where it may be."""
         refused = self._refused.get(what)
         if refused is None or refused.about != about:
@@ -71,7 +74,7 @@ class Tries:
         self,
         what: Hashable,
         about: object,
-        problem: KubeError,
+        problem: Problem,
         now: float,
         dice: Callable[[], float],
     ) -> None:
@@ -81,6 +84,10 @@ class Tries:
         failures = before.failures + 1 if before is not None and is_again else 1
         pause = max(pause_s(failures, FIRST_S, LONGEST_S, dice), asked_pause_s(problem))
         self._refused[what] = Refused(problem, about, failures, now, now + pause)
+
+    def refused(self, what: Hashable) -> Refused | None:
+        """What it was refused with last; None where it was done since, or never tried."""
+        return self._refused.get(what)
 
     def forget(self, what: Hashable) -> bool:
         """It is done, or may be tried at once; whether it had been refused."""

@@ -16,8 +16,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from tidegate.ops.metrics import Times
-from tidegate_operator.kube_errors import asked_pause_s
 from tidegate_operator.model import GroupKey
+from tidegate_operator.pauses import asked_pause_s, pause_s
 from tidegate_operator.settings import OperatorSettings
 
 _log = logging.getLogger("tidegate.operator.workers")
@@ -40,12 +40,6 @@ class RoundCounts:
     seconds: Times = field(default_factory=Times)
     # When each round that runs now began.
     running: dict[GroupKey, float] = field(default_factory=dict)
-
-
-def pause_s(failures: int, first_s: float, longest_s: float, dice: Callable[[], float]) -> float:
-    """How long to wait after so many failures in a row: doubled, with up to a half taken off."""
-    whole = min(first_s * 2.0 ** min(failures - 1, 30), longest_s)
-    return whole * (1 - dice() / 2)
 
 
 class Workers:

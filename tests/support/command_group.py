@@ -122,12 +122,15 @@ class CommandGroup:
 
     # --- processes
 
-    def start(self, name: str, *more: str, file: Path | None = None) -> None:
-        """A member; `file` is another group file of the same group."""
+    def start(
+        self, name: str, *more: str, file: Path | None = None, within: Sequence[str] = ()
+    ) -> None:
+        """A member; `file` is another group file of the same group, and `within` are the first
+        words of a command that runs it."""
         told = ("--name", name, "--log-format", "text")
         with (self.folder / f"{name}.out").open("ab") as output:
             self._processes[name] = subprocess.Popen(
-                [_TIDEGATE, "run", file or self.file, *told, *more],
+                [*within, _TIDEGATE, "run", file or self.file, *told, *more],
                 env=self.environment,
                 stdout=output,
                 stderr=output,

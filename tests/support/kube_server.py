@@ -37,6 +37,9 @@ class KubeServer:
 
     port: int = 0
     answers: list[tuple[int, Any]] = field(default_factory=list)
+    # What each answer has in its head besides, and its date; '' for that of now.
+    headers: dict[str, str] = field(default_factory=dict)
+    date: str = ""
     asked: list[Asked] = field(default_factory=list)
     most_at_once: int = 0
     under_way: int = 0
@@ -80,10 +83,15 @@ def kube_server() -> Iterator[KubeServer]:
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(text)))
+            for name, value in told.headers.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(text)
 
         do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = answer  # noqa: N815
+
+        def date_time_string(self, timestamp: float | None = None) -> str:
+            return told.date or super().date_time_string(timestamp)
 
         def log_message(self, *_: object) -> None:
             return

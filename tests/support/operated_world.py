@@ -16,7 +16,7 @@ from support.kube_objects import KubeObjects
 from tidegate.commands.wiring import Setup
 from tidegate.ledger.memory import MemoryLedger
 from tidegate.model import Listing
-from tidegate.ports import LedgerError, List, Operation, Refusal, Reply
+from tidegate.ports import LedgerError, List, Operation, Refusal, Reply, WriteRoster
 from tidegate_operator.apply import Applier
 from tidegate_operator.cache import WATCHED, Cache
 from tidegate_operator.edges import Edges, Notes
@@ -122,6 +122,8 @@ class OneLedger:
         self._world = world
         self.memory = MemoryLedger()
         self.problem: LedgerError | None = None
+        # Why storage takes no roster, although it can be listed.
+        self.takes_no_roster: LedgerError | None = None
         self.is_open = False
         self.performed: list[Operation] = []
         self.left = 0
@@ -151,6 +153,8 @@ class OneLedger:
         meanwhile, self.meanwhile = self.meanwhile, None
         if meanwhile is not None:
             meanwhile()
+        if isinstance(operation, WriteRoster) and self.takes_no_roster is not None:
+            raise self.takes_no_roster
         return await self.read(key, operation)
 
     async def read(self, key: GroupKey, operation: Operation) -> Reply:

@@ -14,7 +14,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -33,7 +33,15 @@ LEASE = "tidegate-operator"
 class OperatorProcess:
     """One run of `python -m tidegate_operator run`, for one namespace."""
 
-    def __init__(self, inside: Kubectl, folder: Path, name: str, kubeconfig: Path) -> None:
+    def __init__(
+        self,
+        inside: Kubectl,
+        folder: Path,
+        name: str,
+        kubeconfig: Path,
+        within: Sequence[str] = (),
+    ) -> None:
+        """`within` are the first words of a command that runs it."""
         folder.mkdir(exist_ok=True, parents=True)
         self.name = name
         self.port = free_port()
@@ -46,7 +54,7 @@ class OperatorProcess:
         environment = {**os.environ, "PYTHONPATH": sources, "KUBECONFIG": str(kubeconfig)}
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tidegate_operator", "run", *arguments],
+                [*within, sys.executable, "-m", "tidegate_operator", "run", *arguments],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                 env={**environment, "POD_NAME": name},
             )  # fmt: skip
@@ -111,10 +119,14 @@ class OperatorProcess:
 
 @contextlib.contextmanager
 def operator_process(
-    inside: Kubectl, folder: Path, name: str = "one", kubeconfig: Path | None = None
+    inside: Kubectl,
+    folder: Path,
+    name: str = "one",
+    kubeconfig: Path | None = None,
+    within: Sequence[str] = (),
 ) -> Iterator[OperatorProcess]:
     """An operator for the namespace; it is killed at the end unless it has ended before."""
-    operator = OperatorProcess(inside, folder, name, kubeconfig or inside.kubeconfig)
+    operator = OperatorProcess(inside, folder, name, kubeconfig or inside.kubeconfig, within)
     try:
         yield operator
     finally:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import MappingProxyType
 
+from tidegate.member.messages import Report
 from tidegate.model import (
     Checkpoint,
     LeaseState,
@@ -83,3 +85,18 @@ def board_of(partitions: int, ours: int, *, name: str = "pod-1") -> Board:
             facts.EndKnown(NOW - 1, partition, 1_099, WALL - 1),
         )
     return board
+
+
+def every_fact(at: float = NOW) -> Iterator[facts.Fact]:
+    """A fact of each kind that is counted."""
+    yield facts.ReaderOpened(at, "0", 7)
+    yield handled("0", 1_000, at=at)
+    yield facts.BatchFailed(at, "0", 5, 1, "x", is_stuck=True, is_hung=True)
+    yield facts.DeadLettered(at, "0", 3, "blob")
+    yield facts.CheckpointWritten(at, "0", handled("0", 1_000).position, None, 0.01, 2_048)
+    yield facts.EndKnown(at, "0", 1_005, WALL)
+    yield facts.LedgerAnswered(at, "List", 0.02)
+    yield facts.LeaseRenewed(at, "0", 0.004)
+    yield facts.LeaseEnded(at, "1", "let-go")
+    yield facts.ReaderClosed(at, "1", "stolen")
+    yield facts.Reported(at, Report("lapsed", "1", "late"))

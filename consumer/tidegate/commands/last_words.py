@@ -1,17 +1,29 @@
-"""What a process that cannot go on leaves for whoever looks at its pod.
+"""How a process ends: what it says last, what it leaves in its container, and its exit code.
 
-Kubernetes gives each container a file for it, and shows what stands there as the message of the
-container's end. Elsewhere there is no such file, and nothing is written.
+Rules:
+- Kubernetes gives each container a file for last words, and shows what stands there as the message
+  of the container's end. Elsewhere there is no such file, and nothing is written.
+- The exit code says why it ended, whatever becomes of the words: a full disk does not change it.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+from typing import NoReturn, TextIO
 
 PLACE = Path("/dev/termination-log")
 # Kubernetes cuts it there.
 _LIMIT_BYTES = 4096
+
+
+def say(text: str) -> None:
+    """A line on standard error; where that takes no more, nobody is left to be told."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        return
 
 
 def leave(text: str, place: Path = PLACE) -> None:
@@ -21,4 +33,18 @@ def leave(text: str, place: Path = PLACE) -> None:
     try:
         place.write_bytes(text.encode("utf-8", "replace")[:_LIMIT_BYTES])
     except OSError as error:
-        print(f"tidegate: {place} cannot be written: {error}", file=sys.stderr)
+        say(f"tidegate: {place} cannot be written: {error}")
+
+
+def end(code: int, *of_no_matter: TextIO) -> NoReturn:
+    """Ends the process with this code. What these streams do not take is lost and changes nothing.
+
+    Python itself would end with 120 where it cannot write what is left in them.
+    """
+    for stream in of_no_matter:
+        try:
+            stream.flush()
+        except OSError:
+            with Path(os.devnull).open("wb") as nowhere:
+                os.dup2(nowhere.fileno(), stream.fileno())
+    sys.exit(code)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ from azure.core.exceptions import (
 
 from tidegate.ledger.access import BlobSettings
 from tidegate.ports import LedgerError, Refusal
+from tidegate.retry_after import asked_s
 
 # Of a lease call: another lease, or none, stands in its way.
 _LEASE_HELD = frozenset(
@@ -89,7 +91,10 @@ def refusal_of(problem: BaseException, spot: Spot) -> LedgerError:
             "Storage is slow or cannot be reached.",
         )
     if isinstance(problem, HttpResponseError) and (problem.status_code or 0) >= 400:
-        return _answered(problem.status_code or 0, _code_of(problem), _request_id(problem), spot)
+        status, headers = problem.status_code or 0, _headers(problem)
+        found = _answered(status, _code_of(problem), _request_id(problem), spot)
+        found.retry_after_s = asked_s(headers, time.time())
+        return found
     if isinstance(problem, ClientAuthenticationError):
         return LedgerError(Refusal.DENIED, _no_credential(problem, spot))
     if isinstance(problem, ServiceRequestError | ServiceResponseError):

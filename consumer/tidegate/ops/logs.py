@@ -6,10 +6,13 @@ Rules:
 - `Logged` tells what happens to the group: openings and reports, at levels that let people sleep;
   what comes with every batch is a metric and not a line.
 - The libraries below us speak from WARNING on; at DEBUG they speak as well.
+- A log that cannot be written, for its disk is full, stops nothing. How many lines were lost is
+  said when it can be written again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import logging
@@ -27,7 +30,7 @@ ROOT = "tidegate"
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 # Kinds of reports that say that all is as it should be.
-_CALM = frozenset({"ledger-readable", "rewound", "stopping", "taken", "unstuck"})
+_CALM = frozenset({"ledger-readable", "rewound", "scratch-written", "stopping", "taken", "unstuck"})
 # Kinds after which something does not go on by itself, or is gone.
 _GRAVE = frozenset(
     {
@@ -90,6 +93,33 @@ def _readable(
     return line + (f"\n{problem}" if problem else "")
 
 
+class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
+    """Writes lines to a stream, as far as it takes them."""
+
+    def __init__(self, stream: TextIO | io.TextIOBase, secrets: Secrets) -> None:
+        super().__init__(stream)
+        self._secrets = secrets
+        self._lost = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        before = self._lost
+        super().emit(record)
+        if before and self._lost == before:
+            self._lost = 0
+            words = f"{before} lines of the log are lost: it could not be written"
+            level = logging.WARNING
+            super().emit(logging.LogRecord(f"{ROOT}.ops", level, __file__, 0, words, None, None))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (the name is logging's)
+        """Python's own would write the record's arguments out, secrets and all."""
+        problem = sys.exc_info()[1]
+        self._lost += 1
+        if not isinstance(problem, OSError):
+            words = f"a line of the log from {record.pathname}:{record.lineno} cannot be made: "
+            with contextlib.suppress(OSError):
+                self.stream.write(self._secrets.hide(f"{words}{problem!r}") + self.terminator)
+
+
 def set_up(
     secrets: Secrets,
     *,
@@ -99,7 +129,7 @@ def set_up(
 ) -> logging.Handler:
     """Sends all logging of the process to a stream; JSON unless a terminal reads it."""
     stream = stream or sys.stderr
-    handler = logging.StreamHandler(stream)
+    handler = Output(stream, secrets)
     if as_json is None:
         as_json = not stream.isatty()
     handler.setFormatter(Lines(secrets, as_json=as_json))

@@ -16,7 +16,6 @@ import logging
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -27,7 +26,7 @@ from types import FrameType
 
 from tidegate.commands.codes import Code
 from tidegate.commands.early import SIGNALS, end_when_asked
-from tidegate.commands.last_words import leave
+from tidegate.commands.last_words import leave, say
 from tidegate.commands.wiring import Setup
 from tidegate.spark.driver_parts import DriverOptions, Parts
 from tidegate.spark.failures import Failure
@@ -155,7 +154,7 @@ class _Driver:
         if failure is not None:
             said = f"{failure.reason}: {failure.message}"
             leave(said)
-            print(f"tidegate: {said}", file=sys.stderr)
+            say(f"tidegate: {said}")
             return Code.FAILED
         assert self._stopping_since is not None
         took_s = time.monotonic() - self._stopping_since

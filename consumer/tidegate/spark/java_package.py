@@ -1,35 +1,31 @@
 """A Java out of Debian's package, unpacked without root into a folder of this user's caches.
 
-Rules: where packages come from and who is trusted is what the apt of this machine says; its lists
-are fetched into the draft, so that neither root nor a recent `apt-get update` is wanted. One
-package is enough: of what it depends on, a JVM without sound, fonts and printers uses the C and C++
-libraries and zlib, which apt itself has. A Java gets its name when it is whole: what was broken off
-is not found again, and of two that fetch at once the first one stays.
+Rules: one package is enough: of what it depends on, a JVM without sound, fonts and printers uses
+the C and C++ libraries and zlib, which apt itself has. A Java gets its name when it is whole: what
+was broken off is not found again, and of two that fetch at once the first one stays.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import ssl
 import struct
-import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from hashlib import sha1
 from pathlib import Path
 
+from tidegate.spark.debian import NotFetchedError, fetched, missing_tools
 from tidegate.spark.java import OLDEST, NoJavaError, Say
 
 VERSIONS = (17, 21, 25)  # that Spark 4.2 runs on; the first one that the machine's apt knows
 SIZE = "about 60 MB to fetch, 200 MB on disk"
-LINES_SHOWN = 6
 STORE_PASSWORD = "changeit"  # what every Java expects of its list of trusted certificates
 
 
 def fetch_java(cache: Path, refused: Sequence[str], say: Say) -> Path:
     """Unpack a Java into the cache; the path of its program."""
-    missing = [name for name in ("apt-get", "apt-cache", "dpkg-deb") if shutil.which(name) is None]
+    missing = missing_tools()
     if missing:
         raise NoJavaError(
             f"Spark needs Java {OLDEST} or newer. {_looked_at(refused)} It can be fetched by "
@@ -37,16 +33,20 @@ def fetch_java(cache: Path, refused: Sequence[str], say: Say) -> Path:
             f"Install a Java {OLDEST}, then put it on the PATH or name its folder with JAVA_HOME."
         )
     cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="draft-java-", dir=cache) as name:
-        draft = Path(name).resolve()
+    with tempfile.TemporaryDirectory(prefix="draft-java-", dir=cache) as folder:
+        draft = Path(folder).resolve()
         say(f"-> fetching Java from Debian's package into {cache}: {SIZE}")
-        version = _download(draft, refused)
-        unpacked = draft / "unpacked"
-        _do(["dpkg-deb", "-x", next(draft.glob("*.deb")), unpacked], draft, refused)
+        try:
+            name, unpacked = fetched([package_of(version) for version in VERSIONS], draft)
+        except NotFetchedError as problem:
+            raise NoJavaError(
+                f"Spark needs Java {OLDEST} or newer. {_looked_at(refused)} {problem}; or install "
+                f"a Java {OLDEST} and name its folder with JAVA_HOME."
+            ) from None
         relink(unpacked)
         home = next(unpacked.glob("usr/lib/jvm/*/bin/java")).resolve().parents[1]
         _trust(home)
-        place = cache / f"java-{version}"
+        place = cache / f"java-{version_of(name)}"
         try:
             unpacked.rename(place)
         except OSError:
@@ -55,34 +55,14 @@ def fetch_java(cache: Path, refused: Sequence[str], say: Say) -> Path:
         return place / home.relative_to(unpacked) / "bin" / "java"
 
 
-def _download(draft: Path, refused: Sequence[str]) -> int:
-    """Fetch the package of the first version that there is; which that was."""
-    state, cache = draft / "state", draft / "cache"
-    (state / "lists" / "partial").mkdir(parents=True)
-    (cache / "archives" / "partial").mkdir(parents=True)
-    (state / "status").touch()
-    options = [
-        "-q", "-o", f"Dir::State={state}", "-o", f"Dir::State::status={state / 'status'}",
-        "-o", f"Dir::Cache={cache}", "-o", "APT::Sandbox::User=root",
-    ]  # fmt: skip
-    # Its exit code also tells of hooks of the machine, which may want root: see what it brought.
-    updated = _ran(["apt-get", *options, "update"], draft)
-    known = _ran(["apt-cache", *options, "pkgnames", "openjdk-"], draft).stdout.split()
-    for version in VERSIONS:
-        if package_of(version) in known:
-            _do(["apt-get", *options, "download", package_of(version)], draft, refused)
-            return version
-    wanted = ", ".join(package_of(version) for version in VERSIONS)
-    raise NoJavaError(
-        f"Spark needs Java {OLDEST} or newer. {_looked_at(refused)} The apt of this machine has "
-        f"none of {wanted}; `apt-get update` said at its end:\n{_last_lines(updated)}\n"
-        f"See /etc/apt/sources.list, or install a Java and name its folder with JAVA_HOME."
-    )
-
-
 def package_of(version: int) -> str:
     """Debian's package of a Java without windows."""
     return f"openjdk-{version}-jre-headless"
+
+
+def version_of(package: str) -> int:
+    """The version in the name of such a package."""
+    return next(version for version in VERSIONS if package_of(version) == package)
 
 
 def relink(unpacked: Path) -> None:
@@ -135,30 +115,6 @@ def key_store(certificates: Iterable[bytes]) -> bytes:
 
 def _text(text: str) -> bytes:
     return struct.pack(">H", len(text)) + text.encode("ascii")
-
-
-def _ran(command: Sequence[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(part) for part in command], cwd=folder, capture_output=True, text=True,
-        errors="replace", check=False, stdin=subprocess.DEVNULL,
-        env={**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"},
-    )  # fmt: skip
-
-
-def _do(command: Sequence[str | Path], folder: Path, refused: Sequence[str]) -> None:
-    ran = _ran(command, folder)
-    if ran.returncode:
-        raise NoJavaError(
-            f"Spark needs Java {OLDEST} or newer. {_looked_at(refused)} Fetching Debian's package "
-            f"failed: `{command[0]}` ended with exit {ran.returncode}:\n{_last_lines(ran)}\n"
-            f"See the settings of apt (`apt-config dump`) and the free space, and try again; or "
-            f"install a Java {OLDEST} and name its folder with JAVA_HOME."
-        )
-
-
-def _last_lines(ran: subprocess.CompletedProcess[str]) -> str:
-    lines = [line for line in (ran.stdout + ran.stderr).splitlines() if line.strip()]
-    return "\n".join(f"   | {line}" for line in lines[-LINES_SHOWN:])
 
 
 def _looked_at(refused: Sequence[str]) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -67,3 +71,55 @@ def test_what_is_longer_than_kubernetes_takes_is_cut(tmp_path: Path) -> None:
 
 def test_the_file_is_the_one_that_kubernetes_makes_by_default() -> None:
     assert Path("/dev/termination-log") == last_words.PLACE
+
+
+def test_a_container_whose_disk_is_full_loses_its_last_words_and_not_its_exit_code(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert ended("run", str(tmp_path / "none.yaml")) == Code.CONFIGURATION
+    told = capsys.readouterr().err
+    assert "termination-log cannot be written" in told and "none.yaml" in told
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("tidegate", "run", "none.yaml"),
+        ("tidegate-operator", "run", "--all-namespaces", "--image=x"),
+    ],
+    ids=["the consumer", "the operator"],
+)
+def test_where_standard_error_takes_nothing_the_exit_code_says_why_all_the_same(
+    command: Sequence[str], unbuffered: str
+) -> None:
+    program = Path(sys.executable).with_name(command[0])
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [program, *command[1:]],
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            stdout=full,
+            stderr=full,
+            check=False,
+            timeout=60,
+        )
+    assert ended.returncode == Code.CONFIGURATION
+
+
+def test_a_result_that_cannot_be_written_is_a_failure() -> None:
+    """What other commands print is what they are for."""
+    program = Path(sys.executable).with_name("tidegate")
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [program, "--help"],
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    assert ended.returncode not in (0, Code.CONFIGURATION)

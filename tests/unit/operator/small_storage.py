@@ -36,6 +36,8 @@ class SmallStorage:
     port: int = 0
     # The status that every request is answered with; 0: none.
     refuses: int = 0
+    # For how long it asks to be left alone then, as a date; 0: it does not.
+    asks_s: float = 0.0
     writes: int = 0
 
     @property
@@ -80,7 +82,10 @@ class SmallStorage:
         if request.method == "GET":
             self.asked.append(request.query["prefix"].removeprefix(self.names.prefix))
         if self.refuses:
-            return web.Response(status=self.refuses)
+            told = {"Date": formatdate(self.server_time, usegmt=True)}
+            if self.asks_s:
+                told["Retry-After"] = formatdate(self.server_time + self.asks_s, usegmt=True)
+            return web.Response(status=self.refuses, headers=told)
         if request.method != "GET":
             return web.Response(status=412, headers={"x-ms-error-code": "ConditionNotMet"})
         prefix = request.query["prefix"]

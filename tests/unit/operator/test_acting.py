@@ -111,6 +111,28 @@ def test_the_servers_own_pause_is_kept() -> None:
     assert [at - first for at in later] == [20.0, 40.0]
 
 
+def test_all_that_is_refused_is_told_and_holds_up_nothing_else() -> None:
+    world = made()
+    Refusing(world, "Service", Invalid("apply Service homes/activity: no more load balancers"))
+    Refusing(world, "PodDisruptionBudget", Denied("apply PodDisruptionBudget: may not. Give it."))
+    world.settle()
+    assert world.deployment is not None and world.deployment["spec"]["replicas"] == 2
+    truth, reason, message = world.condition("Ready")
+    assert (truth, reason) == ("False", "Refused")
+    assert "no more load balancers" in message and "PodDisruptionBudget: may not." in message
+
+
+def test_the_longest_refusals_leave_room_for_each_other() -> None:
+    world = made()
+    for kind in ("ConfigMap", "Service", "PodDisruptionBudget"):
+        Refusing(world, kind, Invalid(f"apply {kind}: {'why ' * 300}"))
+    world.settle()
+    message = world.condition("Ready")[2]
+    assert len(message) <= 1024
+    for kind in ("ConfigMap", "Service", "PodDisruptionBudget"):
+        assert f"Apply {kind}: why why" in message
+
+
 # --- replicas
 
 

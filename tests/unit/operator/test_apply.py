@@ -10,11 +10,13 @@ from tidegate_operator.apply import Outcome
 from tidegate_operator.kinds import (
     CONFIG_MAP,
     DEPLOYMENT,
+    DISRUPTION_BUDGET,
     SERVICE,
+    SERVICE_ACCOUNT,
     Document,
     Kind,
 )
-from tidegate_operator.kube_errors import Conflict, Unreachable
+from tidegate_operator.kube_errors import Conflict, Invalid, Unreachable
 
 
 @pytest.fixture
@@ -63,8 +65,7 @@ async def test_a_crash_at_birth_is_gone_on_with() -> None:
         return found
 
     world.kube.apply = dies_after_the_first  # type: ignore[method-assign]
-    with pytest.raises(Unreachable):
-        await world.apply(replicas=5)
+    assert len((await world.apply(replicas=5)).refused) == 1
     assert (births, world.live(DEPLOYMENT)["spec"]["paused"]) == (1, True)
     del world.kube.apply
     world.start()
@@ -156,9 +157,8 @@ async def test_a_deployment_that_was_deleted_comes_back_with_its_replicas(world:
 
 async def test_a_write_that_failed_is_made_again(world: World) -> None:
     world.wanted = {"handler_hash": "new", "handler_config_map": "code"}
-    world.kube.fails = Unreachable("away")
-    with pytest.raises(Unreachable):
-        await world.apply()
+    world.kube.fails = away = Unreachable("away")
+    assert (await world.apply()).refused == (away,)
     world.now += 1.0
     assert (await world.apply()).written == (world.name(DEPLOYMENT),)
 
@@ -211,3 +211,73 @@ async def test_a_group_that_is_forgotten_is_looked_at_again(world: World) -> Non
     world.applier.forget(KEY)
     assert await world.apply() == Outcome()
     assert len(world.kube.asked) == 5
+
+
+# --- what is refused
+
+
+class Refusing:
+    """An API that does not take some kinds."""
+
+    def __init__(self, world: World, *kinds: Kind) -> None:
+        self.kinds = {kind.name for kind in kinds}
+        self.tried: list[str] = []
+        self._apply = world.kube.apply
+        world.kube.apply = self.apply  # type: ignore[method-assign]
+
+    async def apply(self, document: Document) -> Document:
+        self.tried.append(document["kind"])
+        if document["kind"] in self.kinds:
+            raise Invalid(f"apply {document['kind']}: a webhook does not like it")
+        return await self._apply(document)
+
+
+@pytest.mark.parametrize("kind", [SERVICE, DISRUPTION_BUDGET])
+async def test_what_pods_start_without_does_not_hold_them_up(kind: Kind) -> None:
+    world = World()
+    refusing = Refusing(world, kind)
+    outcome = await world.apply(replicas=4)
+    assert [str(problem) for problem in outcome.refused] == [
+        f"apply {kind.name}: a webhook does not like it"
+    ]
+    assert len(outcome.written) == 4 and world.live(DEPLOYMENT)["spec"]["replicas"] == 4
+    assert (await world.apply()).refused == outcome.refused, "it goes on being told"
+    assert refusing.tried.count(kind.name) == 1, "and is tried again later"
+    refusing.kinds.clear()
+    world.now += 1.0
+    assert (await world.apply()).written == (world.name(kind),)
+
+
+@pytest.mark.parametrize("kind", [SERVICE_ACCOUNT, CONFIG_MAP])
+async def test_pods_are_not_made_before_what_they_need_and_the_rest_is(kind: Kind) -> None:
+    world = World()
+    refusing = Refusing(world, kind)
+    outcome = await world.apply()
+    assert len(outcome.refused) == 1 and len(outcome.written) == 3
+    assert world.name(DEPLOYMENT) not in world.kube.objects
+    refusing.kinds.clear()
+    world.now += 1.0
+    assert {*(await world.apply()).written} == {world.name(kind), world.name(DEPLOYMENT)}
+
+
+async def test_each_refusal_is_told() -> None:
+    world = World()
+    Refusing(world, CONFIG_MAP, SERVICE, DISRUPTION_BUDGET)
+    assert len((await world.apply()).refused) == 3
+
+
+async def test_what_pods_may_still_use_is_not_removed_before_they_are_made_anew(
+    world: World,
+) -> None:
+    refusing = Refusing(world, DEPLOYMENT)
+    world.wanted = {"service_account": "mine"}
+    await world.apply()
+    assert world.name(SERVICE_ACCOUNT) in world.kube.objects
+    refusing.kinds = {SERVICE.name}
+    world.kube.take(world.name(SERVICE))
+    world.applier.forget(KEY)
+    outcome = await world.apply()
+    assert outcome.removed == (world.name(SERVICE_ACCOUNT),) and len(outcome.refused) == 1
+    world.kube.asked.clear()
+    await world.apply()
+    assert not [each for each in world.kube.asked if each.startswith("metadata")]

@@ -13,6 +13,7 @@ import yaml
 import tidegate
 from support.tree import ROOT
 from tidegate.ops.catalogue import METRICS
+from tidegate.spark.gauges import METRICS as SPARK_METRICS
 
 CHART = ROOT / "charts" / "tidegate"
 HEALTH = ROOT / "operator" / "tidegate_operator" / "health.py"
@@ -83,7 +84,8 @@ def told() -> dict[str, str]:
 @pytest.mark.parametrize("place", sorted(told()))
 def test_alerts_and_dashboard_ask_for_metrics_that_are_there(place: str) -> None:
     known = {
-        f"{metric.name}_bucket" if metric.kind == "histogram" else metric.name for metric in METRICS
+        f"{metric.name}_bucket" if metric.kind == "histogram" else metric.name
+        for metric in (*METRICS, *SPARK_METRICS)
     } | operators_metrics()
     asked = set(METRIC.findall(told()[place]))
     assert asked

@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tidegate_operator.decide import LISTING_OLD_S
+from tidegate_operator.scaling import Policy
+from tidegate_operator.sizing import Sizing, sized
 from unit.operator.looked_at import Looks
-from unit.operator.observed import Seen, ended, group, pod, settled, starting
+from unit.operator.observed import NOW, Seen, ended, group, pod, settled, starting
 
 
 def smaller(seen: Seen, wanted: int) -> Seen:
@@ -30,6 +32,18 @@ def test_a_listing_that_is_old_or_of_the_future_decides_nothing(age_s: float) ->
     found = seen.decide()
     assert found.roster is None and found.replicas is None and not found.leaving
     assert not found.breaks and "the ledger cannot be listed" in found.doing
+
+
+def test_a_size_is_decided_on_at_once_also_after_the_clock_was_set_back() -> None:
+    """What was watched before lies in the future, and would keep it from being looked at."""
+    seen = group(2)
+    seen.wish = replace(seen.wish, scaling=Policy())
+    lag = Looks(seen).look().lag
+    before, _ = sized(Sizing(), seen.look(), lag, seen.members, is_fresh=True)
+    assert before.looked_at == NOW
+    seen.now -= 3600.0
+    after, wanted = sized(before, seen.look(), lag, seen.members, is_fresh=True)
+    assert after.looked_at == NOW - 3600.0 and wanted == 2
 
 
 # --- the revision

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Iterator
+from email.utils import formatdate
 from pathlib import Path
 
 import pytest
@@ -203,6 +205,21 @@ async def test_an_api_that_is_away_is_unreachable() -> None:
     with pytest.raises(Unreachable, match="Look at the network"):
         await kube.get(POD, "homes", "p")
     await kube.close()
+
+
+@pytest.mark.parametrize("ahead_s", [0.0, -7200.0])
+@pytest.mark.parametrize("form", ["seconds", "a date"])
+async def test_for_how_long_the_api_asks_to_be_left_alone_is_known_whatever_its_clock_says(
+    server: KubeServer, kube: Kube, form: str, ahead_s: float
+) -> None:
+    now = time.time() + ahead_s
+    asked = "20" if form == "seconds" else formatdate(now + 20.0, usegmt=True)
+    server.headers = {"Retry-After": asked}
+    server.date = formatdate(now, usegmt=True)
+    server.answers = [(429, {"message": "too many requests"})]
+    with pytest.raises(Unreachable) as caught:
+        await kube.get(POD, "homes", "p")
+    assert caught.value.retry_after_s == 20.0
 
 
 async def test_what_is_no_answer_of_the_api_is_unreachable(server: KubeServer, kube: Kube) -> None:

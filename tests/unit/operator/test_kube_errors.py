@@ -16,9 +16,9 @@ from tidegate_operator.kube_errors import (
     NotThere,
     Permission,
     Unreachable,
-    asked_pause_s,
     refusal,
 )
+from tidegate_operator.pauses import asked_pause_s
 
 WHAT = "apply Deployment homes/activity"
 LACKING = (
@@ -119,21 +119,14 @@ def test_a_kind_that_the_cluster_does_not_know_is_not_a_missing_object() -> None
     assert "CustomResourceDefinition" in str(unknown)
 
 
-def test_what_is_asked_too_often_is_asked_again_when_the_api_says() -> None:
-    error = refusal(WHAT, 429, b"{}", "7")
-    assert isinstance(error, Unreachable)
-    assert error.retry_after_s == 7.0
-
-
 @pytest.mark.parametrize("status", [403, 409, 422, 429, 503])
 def test_the_pause_that_the_api_asks_for_is_known_whatever_it_refuses(status: int) -> None:
-    assert asked_pause_s(refusal(WHAT, status, b"{}", "7")) == 7.0
-    for unread in (None, "", "-1", "soon", "Wed, 21 Oct 2026 07:28:00 GMT"):
-        assert asked_pause_s(refusal(WHAT, status, b"{}", unread)) == 0.0
-    assert asked_pause_s(refusal(WHAT, status, b"{}", "86400")) == 300.0
+    assert asked_pause_s(refusal(WHAT, status, b"{}", {"Retry-After": "7"})) == 7.0
+    assert asked_pause_s(refusal(WHAT, status, b"{}")) == 0.0
+    assert asked_pause_s(refusal(WHAT, status, b"{}", {"Retry-After": "86400"})) == 300.0
     assert asked_pause_s(ValueError("no answer of the API")) == 0.0
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>no gateway</html>", b"[]", b"\xff"])
 def test_an_answer_of_something_else_is_an_error_too(body: bytes) -> None:
-    assert isinstance(refusal(WHAT, 502, body, "soon"), Unreachable)
+    assert isinstance(refusal(WHAT, 502, body), Unreachable)

@@ -89,6 +89,27 @@ def test_a_listing_that_is_older_than_a_minute_says_no_lag() -> None:
     assert lag_of(Looks(seen).look()) == UNKNOWN_LAG
 
 
+def test_a_listing_of_the_future_says_no_lag_for_nobody_knows_how_old_it_is() -> None:
+    """The clock was set back after it was asked for."""
+    seen = one()
+    figures(seen, "m0", "0", Figures(end=99, handled=95))
+    seen.asked_before_s = -0.1
+    assert lag_of(Looks(seen).look()) == UNKNOWN_LAG
+    assert Looks(seen).look().says("Balanced") == ("Unknown", "LedgerNotRead")
+    seen.asked_before_s = 0.1
+    assert lag_of(Looks(seen).look()).kind is EXACT
+
+
+def test_after_the_clock_was_set_back_what_is_told_now_counts_at_once() -> None:
+    seen = nobody(2)
+    looks = Looks(seen, ends=Ends({"0": end(90), "1": None})).look()
+    looks.ends = Ends({"0": end(99, known_at=NOW - 3600.0), "1": None})
+    looks.look(after_s=-3600.0)
+    assert lag_of(looks).events == 9
+    assert whole(looks).clear_at == {}, "nothing has waited for an hour before it came"
+    assert set(whole(looks).unowned_since.values()) == {NOW - 3600.0}
+
+
 def test_a_partition_on_its_way_to_another_member_keeps_the_end_that_was_known() -> None:
     seen = one(1, members=2)
     figures(seen, "m0", "0", Figures(end=99, handled=95, behind_s=1.0))

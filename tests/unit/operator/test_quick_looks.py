@@ -228,3 +228,23 @@ async def test_storage_that_refuses_a_quick_look_is_said_and_the_whole_is_listed
     settled.asked.clear()
     view, _ = await settled.ledgers.look(HOME, is_settled=True)
     assert settled.asked == [WHOLE] and view is not None and view.asked_at > known.asked_at
+
+
+async def test_storage_that_asks_to_be_left_alone_for_a_while_is_left_alone_for_so_long(
+    settled: Watched,
+) -> None:
+    settled.storage.refuses, settled.storage.asks_s = 503, 100.0
+    settled.clock[0] += TICK_S
+    settled.asked.clear()
+    for _ in range(49):
+        _, failure = await settled.ledgers.look(HOME, is_settled=True)
+        assert failure is not None and failure.reason == LedgerTrouble.UNREACHABLE
+        settled.clock[0] += 2.0
+    assert len(settled.asked) == 1
+    settled.clock[0] += 4.0
+    await settled.ledgers.look(HOME, is_settled=True)
+    assert len(settled.asked) == 2
+    settled.clock[0] -= 3600.0
+    settled.storage.refuses = 0
+    _, failure = await settled.ledgers.look(HOME, is_settled=True)
+    assert failure is None, "a clock that was set back ends the pause"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from support.azurite import free_port
 from support.cluster_kubectl import Kubectl
 from support.operator_process import operator_process
 from support.small_api import SmallApi, small_api
+from support.small_disk import SmallDisk
+from support.small_groups import put_group
 from support.wait import wait_until_async
 from tidegate_operator.kinds import CONSUMER_GROUP, DEPLOYMENT, LEASE, SECRET, ObjectName
 from tidegate_operator.kube import connect, connected
@@ -68,34 +68,6 @@ async def running(api: SmallApi, name: str = "one") -> AsyncIterator[Running]:
             await kube.close()
 
 
-def put(api: SmallApi, name: str = "activity", **spec: Any) -> None:
-    """A group whose storage nobody serves; its objects can be made all the same."""
-    values = {
-        "events": f"Endpoint=sb://127.0.0.1:{free_port()};SharedAccessKeyName=k;"
-        "SharedAccessKey=aGVsbG8=;UseDevelopmentEmulator=true",
-        "storage": "DefaultEndpointsProtocol=http;AccountName=a;AccountKey=aGVsbG8=;"
-        f"BlobEndpoint=http://127.0.0.1:{free_port()}/a",
-    }
-    data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
-    metadata = {"namespace": "homes", "name": "azure"}
-    if api.get(SECRET, "homes", "azure") is None:
-        api.put({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
-    secret = {"secret": "azure", "key": "events"}
-    api.put(
-        {
-            "apiVersion": CONSUMER_GROUP.api_version,
-            "kind": CONSUMER_GROUP.name,
-            "metadata": {"namespace": "homes", "name": name},
-            "spec": {
-                "source": {"eventHubs": {"hub": "telemetry", "connectionString": secret}},
-                "ledger": {"container": name, "connectionString": {**secret, "key": "storage"}},
-                "handler": {"code": "handler:handle"},
-                **spec,
-            },
-        }
-    )
-
-
 async def until_made(api: SmallApi, name: str) -> None:
     await wait_until_async(
         lambda: api.get(DEPLOYMENT, "homes", name), SOON, f"the Deployment of {name}"
@@ -103,10 +75,10 @@ async def until_made(api: SmallApi, name: str) -> None:
 
 
 async def test_groups_that_are_there_and_groups_that_come_are_looked_after(api: SmallApi) -> None:
-    put(api, "early")
+    put_group(api, "early")
     async with running(api) as one:
         await until_made(api, "early")
-        put(api, "late")
+        put_group(api, "late")
         await until_made(api, "late")
         found = api.get(CONSUMER_GROUP, "homes", "late")
         assert found is not None
@@ -132,7 +104,7 @@ async def test_nothing_is_remembered_of_a_group_that_was_deleted_and_made_again(
     try:
         for _ in range(2):
             # Between two rounds: of the group being gone no round was ever told.
-            put(api)
+            put_group(api)
             api.take(ObjectName(SECRET, "homes", "azure"))
             made = api.get(CONSUMER_GROUP, "homes", "activity")
             assert made is not None
@@ -152,7 +124,7 @@ async def test_an_operator_that_no_longer_leads_remembers_no_group(api: SmallApi
         operator = Operator(SETTINGS, kube, control, KnownSecrets())
         operator.leader._leads_until = float("inf")
         operator.watches.complete.set()
-        put(api)
+        put_group(api)
         made = api.get(CONSUMER_GROUP, "homes", "activity")
         assert made is not None
         operator.hear(CONSUMER_GROUP, made, is_gone=False)
@@ -172,7 +144,7 @@ async def test_a_defect_is_what_its_round_ends_with_although_nobody_may_tell_of_
     kubes = [connect(), connect()]
     operator = Operator(SETTINGS, kubes[0], kubes[1], KnownSecrets())
     operator.leader._leads_until = float("inf")
-    put(api)
+    put_group(api)
     made = api.get(CONSUMER_GROUP, "homes", "activity")
     assert made is not None
     operator.hear(CONSUMER_GROUP, made, is_gone=False)
@@ -203,14 +175,14 @@ async def test_as_processes_one_acts_and_the_next_one_takes_over_when_it_is_aske
     inside = Kubectl(Path("kubectl"), tmp_path / "kubeconfig", "homes")
     with operator_process(inside, tmp_path, "one") as one:
         await asyncio.to_thread(one.until_leading)
-        put(api, "early")
+        put_group(api, "early")
         await until_made(api, "early")
         with operator_process(inside, tmp_path, "two") as two:
             await asyncio.to_thread(two.until_ready)
             assert not await asyncio.to_thread(two.leads)
             assert await asyncio.to_thread(one.stop) == 0
             await asyncio.to_thread(two.until_leading, 8.0)
-            put(api, "late")
+            put_group(api, "late")
             await until_made(api, "late")
             assert await asyncio.to_thread(two.metric, "tidegate_operator_groups") == 2
             assert (await asyncio.to_thread(two.asked, "/healthz"))[0] == 200
@@ -218,23 +190,41 @@ async def test_as_processes_one_acts_and_the_next_one_takes_over_when_it_is_aske
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("is_full", [True, False], ids=["from the beginning", "after a while"])
+async def test_an_operator_whose_disk_is_full_acts_all_the_same_and_ends_cleanly(
+    api: SmallApi, tmp_path: Path, is_full: bool
+) -> None:
+    disk = SmallDisk(tmp_path)
+    inside = Kubectl(Path("kubectl"), tmp_path / "kubeconfig", "homes")
+    within = disk.within(log=True, is_full=is_full)
+    with operator_process(inside, tmp_path, within=within) as one:
+        await asyncio.to_thread(one.until_leading)
+        disk.fill(one.process.pid)
+        for number in range(3):
+            put_group(api, f"late-{number}")
+            await until_made(api, f"late-{number}")
+        assert (await asyncio.to_thread(one.asked, "/healthz"))[0] == 200
+        assert await asyncio.to_thread(one.stop) == 0
+
+
+@pytest.mark.slow
 async def test_a_silent_watch_does_not_make_the_operator_blind(api: SmallApi) -> None:
-    put(api, "early")
+    put_group(api, "early")
     async with running(api):
         await until_made(api, "early")
         api.silence()
-        put(api, "unheard")
+        put_group(api, "unheard")
         await until_made(api, "unheard")
 
 
 async def test_streams_that_end_are_opened_again(api: SmallApi) -> None:
-    put(api, "early")
+    put_group(api, "early")
     async with running(api) as one:
         await until_made(api, "early")
         assert api.opened == 3
         api.end_streams()
         await wait_until_async(lambda: api.opened == 6, SOON, "three streams more")
-        put(api, "next")
+        put_group(api, "next")
         await until_made(api, "next")
         assert not one.task.done()
 
@@ -249,7 +239,7 @@ async def test_an_operator_waits_for_its_kind_and_says_so(api: SmallApi) -> None
         )
         assert not health.ready().is_good
         api.has_kind = True
-        put(api)
+        put_group(api)
         await until_made(api, "activity")
 
 

@@ -13,8 +13,9 @@ import pytest
 from support import virtual_time
 from tidegate_operator.kube_errors import Unreachable
 from tidegate_operator.model import GroupKey
+from tidegate_operator.pauses import pause_s
 from tidegate_operator.settings import OperatorSettings
-from tidegate_operator.workers import Round, Workers, pause_s
+from tidegate_operator.workers import Round, Workers
 
 SETTINGS = OperatorSettings(identity="a", leader_namespace="tidegate", image="x")
 HOME, ALARMS = GroupKey("default", "home"), GroupKey("default", "alarms")

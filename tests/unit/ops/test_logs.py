@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
@@ -131,3 +132,42 @@ def test_what_is_said_while_python_ends_is_a_line_as_well(as_json: bool) -> None
     )
     (line,) = ended.stderr.splitlines()
     assert "said late" in line
+
+
+class Disk(io.StringIO):
+    """The log's file, on a disk that can be full."""
+
+    is_full = False
+
+    def write(self, text: str) -> int:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+def test_a_log_whose_disk_is_full_stops_nothing_and_tells_later_what_was_lost(
+    top: logging.Logger,
+) -> None:
+    stream = Disk()
+    logs.set_up(Secrets(), as_json=True, stream=stream)
+    log = logging.getLogger("tidegate.x")
+    log.warning("before")
+    stream.is_full = True
+    for _ in range(3):
+        log.warning("lost")
+    stream.is_full = False
+    log.warning("after")
+    log.warning("later")
+    assert [json.loads(line)["message"] for line in stream.getvalue().splitlines()] == [
+        "before", "after", "3 lines of the log are lost: it could not be written", "later",
+    ]  # fmt: skip
+
+
+def test_a_line_that_cannot_be_made_names_its_place_and_shows_no_argument(
+    top: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream = io.StringIO()
+    logs.set_up(Secrets(["hunter2-hunter2"]), as_json=True, stream=stream)
+    logging.getLogger("tidegate.x").warning("%d", "hunter2-hunter2")
+    assert "test_logs.py" in stream.getvalue() and "cannot be made" in stream.getvalue()
+    assert "hunter2" not in stream.getvalue() + "".join(capsys.readouterr())

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from prometheus_client import REGISTRY, Counter
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.ops_facts import NOW, WALL, board_of, handled, tell
+from support.ops_facts import NOW, WALL, board_of, every_fact, handled, tell
 from support.tree import ROOT
 from tidegate.member.messages import Report
 from tidegate.ops import catalogue
@@ -73,23 +72,8 @@ def test_names_follow_the_rules_of_prometheus() -> None:
             assert not metric.labels
 
 
-def everything() -> Iterator[facts.Fact]:
-    """A fact of each kind that is counted."""
-    yield facts.ReaderOpened(NOW, "0", 7)
-    yield handled("0", 1_000)
-    yield facts.BatchFailed(NOW, "0", 5, 1, "x", is_stuck=True, is_hung=True)
-    yield facts.DeadLettered(NOW, "0", 3, "blob")
-    yield facts.CheckpointWritten(NOW, "0", handled("0", 1_000).position, None, 0.01, 2_048)
-    yield facts.EndKnown(NOW, "0", 1_005, WALL)
-    yield facts.LedgerAnswered(NOW, "List", 0.02)
-    yield facts.LeaseRenewed(NOW, "0", 0.004)
-    yield facts.LeaseEnded(NOW, "1", "let-go")
-    yield facts.ReaderClosed(NOW, "1", "stolen")
-    yield facts.Reported(NOW, Report("lapsed", "1", "late"))
-
-
 def test_every_metric_of_the_page_is_shown_and_no_other(shown: Shown) -> None:
-    tell(shown.observer, *everything())
+    tell(shown.observer, *every_fact())
     families = {
         family.name: family
         for family in text_string_to_metric_families(shown.text())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,4 +36,79 @@ def test_a_file_that_cannot_be_read_is_one_with_nothing_in_it(tmp_path: Path, co
     (tmp_path / "leases").write_text(content, encoding="utf-8")
     scratch = Scratch(tmp_path / "leases")
     assert scratch.read() == ()
+    assert "cannot be read" in scratch.trouble and "counts as empty" in scratch.trouble
+    scratch.write(LEASES)
+    assert scratch.trouble == ""
     scratch.close()
+
+
+class Disk:
+    """A disk that takes nothing, for as long as it is said."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.number = 0
+        self._open, self._write = os.open, Path.write_text
+        monkeypatch.setattr(os, "open", self.open)
+
+        # A function, which becomes a method of the path.
+        def write_text(path: Path, *rest: Any, **more: Any) -> int:
+            return self.write(path, *rest, **more)
+
+        monkeypatch.setattr(Path, "write_text", write_text)
+
+    def _fail(self, path: object) -> None:
+        if self.number:
+            raise OSError(self.number, os.strerror(self.number), str(path))
+
+    def open(self, path: Any, *rest: Any, **more: Any) -> int:
+        if str(path).endswith(".lock"):
+            self._fail(path)
+        return self._open(path, *rest, **more)
+
+    def write(self, path: Path, *rest: Any, **more: Any) -> int:
+        self._fail(path)
+        return self._write(path, *rest, **more)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(monkeypatch)
+
+
+def test_a_disk_that_is_full_is_told_and_keeps_what_stood_until_there_is_room(
+    disk: Disk, tmp_path: Path
+) -> None:
+    scratch = Scratch(tmp_path / "leases")
+    scratch.write(LEASES)
+    disk.number = errno.ENOSPC
+    scratch.write((*LEASES, ("1", "lease-1")))
+    assert "cannot be written (No space left on device). Reading goes on" in scratch.trouble
+    assert scratch.read() == LEASES
+    disk.number = 0
+    scratch.write(LEASES[:1])
+    assert scratch.trouble == "" and scratch.read() == LEASES[:1]
+    scratch.close()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_a_process_starts_although_its_disk_takes_nothing_and_has_the_file_to_itself_later(
+    disk: Disk, tmp_path: Path, number: int
+) -> None:
+    disk.number = number
+    scratch = Scratch(tmp_path / "leases")
+    assert scratch.read() == () and os.strerror(number) in scratch.trouble
+    scratch.write(LEASES)
+    assert scratch.trouble
+    disk.number = 0
+    scratch.write(LEASES)
+    assert scratch.trouble == ""
+    with pytest.raises(ScratchTakenError):
+        Scratch(tmp_path / "leases")
+    scratch.close()
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOTDIR, errno.EROFS])
+def test_a_path_that_can_never_be_used_is_an_error(disk: Disk, tmp_path: Path, number: int) -> None:
+    disk.number = number
+    with pytest.raises(OSError, match=os.strerror(number)):
+        Scratch(tmp_path / "leases")

@@ -1,0 +1,36 @@
+"""How long a server asks to be left alone: the header Retry-After. Pure.
+
+Rules: it is seconds, or a date as HTTP writes it. A date is of the server's clock, so what is left
+until then is counted from the answer's own `Date`; where there is none, from our clock. What cannot
+be read asks for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+
+
+def asked_s(headers: Mapping[str, str], now: float) -> float | None:
+    """The pause in seconds, none below 0; None where nothing is asked for.
+
+    Names of headers are found as the mapping finds them: those of HTTP clients know no cases.
+    """
+    asked = (headers.get("Retry-After") or "").strip()
+    if asked.isascii() and asked.isdecimal():
+        return float(asked)
+    until, since = _seconds(asked), _seconds(headers.get("Date") or "")
+    if until is None:
+        return None
+    return max(until - (since if since is not None else now), 0.0)
+
+
+def _seconds(date: str) -> float | None:
+    """Since 1970; None where it is no date."""
+    try:
+        at = parsedate_to_datetime(date)
+    except (ValueError, OverflowError):
+        return None
+    # Dates of HTTP are in GMT, also where they do not say it.
+    return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
