@@ -28,6 +28,7 @@ from tidegate.ops.health import Verdict
 from tidegate.ops.metrics import Both
 from tidegate_operator.cache import Cache
 from tidegate_operator.condition import conditions_in
+from tidegate_operator.group_pages import GroupPages
 from tidegate_operator.leader import Leader
 from tidegate_operator.readiness import READY
 from tidegate_operator.settings import OperatorSettings
@@ -50,6 +51,10 @@ class Vitals:
     workers: Workers
     now: Callable[[], float]
     untold: Untold = field(default_factory=Untold)
+
+    @property
+    def groups(self) -> GroupPages:
+        return GroupPages(self.cache, self.watches, self.leader, self.untold)
 
 
 class OperatorHealth:
@@ -111,6 +116,7 @@ class _Shown(Collector):
         rounds.add_metric([], counts.seconds.buckets(), counts.seconds.sum)
         yield rounds
         yield self._ready()
+        yield from vitals.groups.metrics()
         yield CounterMetricFamily(
             "tidegate_operator_failures", "Rounds that failed.", value=counts.failed
         )

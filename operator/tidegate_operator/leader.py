@@ -125,6 +125,8 @@ class Leader:
         self._seen: Sighting | None = None
         self._lease: Document | None = None
         self._leads_until = float("-inf")
+        # Who holds the Lease, and since when he was seen to.
+        self._led_by, self._led_since = "", now()
         # When the Lease was last looked after, whatever came of it.
         self.tried_at = now()
 
@@ -136,6 +138,14 @@ class Leader:
     def holder(self) -> str:
         """Who holds the Lease, as far as it was seen."""
         return self._seen.holder if self._seen is not None else ""
+
+    @property
+    def led_for_s(self) -> float:
+        """How long the one who leads now has been seen to lead; 0 where nobody does, by what was
+        seen: a Lease that nobody renews, or that cannot be read, leads to no status."""
+        seen, now = self._seen, self._now()
+        is_renewed = seen is not None and bool(seen.holder) and now - seen.since <= seen.lease_s
+        return now - self._led_since if is_renewed or self.is_leading else 0.0
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """For ever: `lead` runs while this operator leads, and is cancelled when it does not."""
@@ -184,11 +194,7 @@ class Leader:
         try:
             if self._lease is None or not self.is_leading:
                 self._lease = await self._leases.read()
-                self._seen = (
-                    sighting_of(self._lease, self._seen, self._now())
-                    if self._lease is not None
-                    else None
-                )
+                self._see(self._lease)
             turn = turn_of(self._seen, self._settings.identity, self._now())
             if turn is Turn.WAIT:
                 self._leads_until = float("-inf")
@@ -196,7 +202,7 @@ class Leader:
             sent_at = self._now()
             document = written(self._lease, self._settings, turn, self._wall())
             self._lease = await self._leases.write(document)
-            self._seen = sighting_of(self._lease, self._seen, self._now())
+            self._see(self._lease)
         except LeaseTaken:
             # Somebody wrote it: it is read again, and until then nobody acts on what was seen.
             self._lease = None
@@ -206,6 +212,12 @@ class Leader:
             return False
         self._leads_until = sent_at + self._settings.leads_for_s
         return True
+
+    def _see(self, lease: Document | None) -> None:
+        now, seen = self._now(), self._seen
+        self._seen = sighting_of(lease, seen, now) if lease is not None else None
+        if self.holder != self._led_by:
+            self._led_by, self._led_since = self.holder, now
 
     async def _give_back(self) -> None:
         """Lets the Lease go, if it is ours; what does not work ends by itself."""

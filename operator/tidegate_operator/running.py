@@ -24,6 +24,7 @@ from tidegate.ops.serving import Address, serve
 from tidegate_operator.apply import Applier
 from tidegate_operator.cache import Cache
 from tidegate_operator.edges import Edges, Notes, NotLeadingError
+from tidegate_operator.group_pages import PATH
 from tidegate_operator.handlers import watch
 from tidegate_operator.health import OperatorHealth, OperatorMetrics, Vitals
 from tidegate_operator.hubs import Hubs
@@ -112,7 +113,7 @@ class Operator:
         self._notes: dict[GroupKey, Notes] = {}
         vitals = Vitals(settings, self.cache, self.watches, self.leader, self.workers, now, untold)
         self.health = OperatorHealth(vitals)
-        self._metrics = OperatorMetrics(vitals)
+        self._metrics, self._groups = OperatorMetrics(vitals), vitals.groups
 
     def hear(self, kind: Kind, document: Mapping[str, Any], is_gone: bool) -> None:
         """Something was told of an object."""
@@ -123,9 +124,10 @@ class Operator:
         """Until it is told to stop. Raises EndedError, or what a part of it ended with."""
         async with AsyncExitStack() as stack:
             if listen is not None:
-                endpoints = await serve(listen, self._metrics, self.health, time.monotonic)
+                pages = {PATH: self._groups.answer}
+                endpoints = await serve(listen, self._metrics, self.health, time.monotonic, pages)
                 stack.push_async_callback(endpoints.close)
-                _log.info("metrics and health at %s", endpoints.url)
+                _log.info("metrics, health and groups at %s", endpoints.url)
             stack.push_async_callback(self._edges.ledgers.close)
             stack.push_async_callback(self._edges.hubs.close)
             stopping = asyncio.create_task(stop.wait(), name="stop")

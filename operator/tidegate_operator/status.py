@@ -29,7 +29,7 @@ from tidegate_operator.readiness import ON_THE_WAY, READY, UNOWNED
 from tidegate_operator.scaling import Reason
 from tidegate_operator.scaling.report import document_of
 from tidegate_operator.view import GroupView, view_of
-from tidegate_operator.wording import time_text
+from tidegate_operator.wording import age_seconds, time_text
 
 MEMBERS_TOLD = PARTITIONS_TOLD = 128
 SELECTOR_LABEL = "tidegate.dev/group"
@@ -40,13 +40,11 @@ _NOTABLE = 0.1
 _MOMENT_S = 5
 _NOTABLE_EVERY_S = 5.0
 _ANY_EVERY_S = 30.0
-_AGES = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _WAVERING = frozenset((Reason.ENOUGH, Reason.WAITING, Reason.LEARNING))
-# What an operator that has just begun does not know yet, and lets stand.
-_LEDGERS = (
-    "lag", "lagKind", "lagPartitions", "behind", "partitions", "owned", "partitionStates",
-    "scaling",
-)  # fmt: skip
+# What an operator that has just begun does not know yet, and lets stand; what is soon no longer true
+# only as long as nothing keeps it from being known.
+_LEDGERS = ("partitions", "owned", "scaling")
+_FIGURES = ("lag", "lagKind", "lagPartitions", "behind", "partitionStates")
 
 
 def status_of(
@@ -86,7 +84,8 @@ def status_of(
             status["partitionStates"] = list(partition_states(view))
     status = _known(status)
     if observation.ledger is None and before is not None:
-        return {key: before[key] for key in _LEDGERS if key in before} | status
+        lasting = _LEDGERS if observation.failures else (*_LEDGERS, *_FIGURES)
+        return {key: before[key] for key in lasting if key in before} | status
     return status
 
 
@@ -182,7 +181,7 @@ def changed(before: Mapping[str, Any] | None, after: Mapping[str, Any], *, age_s
 
 def _is_notable(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Whether a person would say that the lag has changed."""
-    waited, waits = _seconds(before.get("behind")), _seconds(after.get("behind"))
+    waited, waits = age_seconds(before.get("behind")), age_seconds(after.get("behind"))
     had, has = before.get("lag"), after.get("lag")
     if waited is None or waits is None or had is None or has is None:
         return (waited, had) != (waits, has)
@@ -190,13 +189,6 @@ def _is_notable(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
         return False
     is_longer = abs(waits - waited) > max(_NOTABLE * max(waits, waited), _MOMENT_S)
     return is_longer or abs(has - had) > _NOTABLE * max(has, had)
-
-
-def _seconds(age: str | None) -> int | None:
-    """The seconds of an age such as 2s or 5m."""
-    if not age or age[-1] not in _AGES or not age[:-1].isdecimal():
-        return None
-    return int(age[:-1]) * _AGES[age[-1]]
 
 
 def _lasting(status: Mapping[str, Any]) -> Document:

@@ -15,6 +15,7 @@ from tidegate.ops.live import ranges
 SAID_CHARS = 400
 _LIST_CHARS = 120
 _NAMES = 3
+_AGES = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 def cut(text: str, chars: int) -> str:
@@ -73,3 +74,10 @@ def seconds_at(text: object) -> float | None:
         return datetime.fromisoformat(str(text)).timestamp() if text else None
     except ValueError:
         return None
+
+
+def age_seconds(age: str | None) -> int | None:
+    """The seconds of an age such as 2s or 5m."""
+    if not age or age[-1] not in _AGES or not age[:-1].isdecimal():
+        return None
+    return int(age[:-1]) * _AGES[age[-1]]

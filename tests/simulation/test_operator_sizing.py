@@ -96,6 +96,15 @@ def test_ten_times_as_many_events_get_pods_within_5_s_and_nothing_is_handled_twi
     assert not any(stopped.held for stopped in world.journal.stopped)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_steady_load_settles_and_stays(seed: int) -> None:
+    problems, world = problems_of(loaded((0.0, 0.08), seed=seed))
+    assert problems == []
+    under_load = [each for each in world.decisions if each.at <= world.script.quiet_from]
+    assert under_load[-1].at < 60.0
+    assert all(each.wanted <= 4 for each in under_load), "three of them can do it"
+
+
 @pytest.mark.parametrize("starts_latest", [False, True])
 def test_a_group_at_zero_is_woken_within_5_s_and_every_event_is_handled(
     *, starts_latest: bool

@@ -1,4 +1,4 @@
-"""The small HTTP server of a consumer or an operator: `/metrics`, `/healthz` and `/readyz`.
+"""The small HTTP server of a consumer or an operator: `/metrics`, `/healthz`, `/readyz`, and pages.
 
 Rules: it only reads. It runs on the process's own loop, so that a loop that hangs does not answer
 and is found by the one who asks. Anything else is 404, and a request that fails ends nothing else.
@@ -6,7 +6,7 @@ and is found by the one who asks. Anything else is 404, and a request that fails
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -53,6 +53,19 @@ class Endpoints:
         await self._runner.cleanup()
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An answer to one request."""
+
+    text: str
+    status: int = 200
+    content_type: str = "text/plain"
+
+
+# From the parts of its path that are named in braces.
+Paged = Callable[[Mapping[str, str]], Page]
+
+
 class Text(Protocol):
     """Metrics, as they are written down."""
 
@@ -69,9 +82,13 @@ class Healthy(Protocol):
 
 
 async def serve(
-    address: Address, text: Text, health: Healthy, clock: Callable[[], float]
+    address: Address,
+    text: Text,
+    health: Healthy,
+    clock: Callable[[], float],
+    pages: Mapping[str, Paged] | None = None,
 ) -> Endpoints:
-    """Listens. Raises ServingError."""
+    """Listens. `pages`: others, by their paths, such as `/groups/{name}`. Raises ServingError."""
 
     async def metrics(request: web.Request) -> web.Response:
         body, content_type = text.write(request.headers.get("Accept", ""))
@@ -87,6 +104,7 @@ async def serve(
     app.add_routes(
         [web.get("/metrics", metrics), web.get("/healthz", healthz), web.get("/readyz", readyz)]
     )
+    app.add_routes([web.get(path, _shown(page)) for path, page in (pages or {}).items()])
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_STOP_S)
     await runner.setup()
     try:
@@ -103,3 +121,11 @@ async def serve(
 
 def _answer(verdict: Verdict) -> web.Response:
     return web.Response(status=200 if verdict.is_good else 503, text=f"{verdict.reason}\n")
+
+
+def _shown(page: Paged) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def show(request: web.Request) -> web.Response:
+        found = page(request.match_info)
+        return web.Response(text=found.text, status=found.status, content_type=found.content_type)
+
+    return show

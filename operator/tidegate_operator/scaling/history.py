@@ -17,15 +17,18 @@ from types import MappingProxyType
 from tidegate.model import PartitionId
 from tidegate_operator.scaling import trials as trying
 from tidegate_operator.scaling.nouns import Decision, Policy, Sample
+from tidegate_operator.scaling.proven import Proven, proven_of
 from tidegate_operator.scaling.rates import (
     BACKLOG_S,
     Arrivals,
     Costs,
     Flow,
+    LetGo,
     arrivals_of,
     costs_of,
     flow_of,
     full_share,
+    let_go_of,
     works_of,
 )
 from tidegate_operator.scaling.trials import Look, Trials
@@ -82,6 +85,9 @@ class History:
     arrivals: Mapping[PartitionId, Arrivals] = field(default_factory=lambda: MappingProxyType({}))
     flow: Flow = field(default_factory=Flow)
     costs: Costs = field(default_factory=Costs)
+    proven: Proven = field(default_factory=Proven)
+    # When consumers let go of a partition, of whom nothing is learnt because of it.
+    let_go: LetGo = field(default_factory=lambda: MappingProxyType({}))
     trials: Trials = field(default_factory=Trials)
     look: Look | None = None
     # How many looks there were at the lag of each partition, up to 2.
@@ -107,7 +113,8 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
         return history
     sample, known, doubts = believed(sample, history.known)
     seconds = sample.at - before.at if before is not None else 0.0
-    works = works_of(sample)
+    let_go = let_go_of(history.let_go, before, sample)
+    works = works_of(sample, without=let_go.keys())
     costs = costs_of(history.costs, works, sample.at, seconds)
     arrivals = {
         partition: arrivals_of(history.arrivals.get(partition, Arrivals()), seen, sample.at)
@@ -127,6 +134,8 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
         arrivals=MappingProxyType(arrivals),
         flow=_flow(history, sample, arrivals),
         costs=costs,
+        proven=proven_of(history.proven, sample),
+        let_go=let_go,
         trials=trying.watched(trials, look),
         look=look,
         looks=MappingProxyType(

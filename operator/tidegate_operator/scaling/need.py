@@ -145,6 +145,7 @@ class _Reckoning:
         self._known_twice = history.looks
         # Whether what a consumer can handle was seen, and not only worked out.
         self._is_seen_full = history.costs.full_at is not None
+        self._proven = history.proven
 
     def need(self, least: int, most: int) -> Need:
         rungs = rungs_of(self._sample, least, most)
@@ -180,8 +181,12 @@ class _Reckoning:
         arriving = self._loads(CALLS, demanded, grows=self._policy.within_s is None)
         if self._is_enough(arriving, replicas):
             return False, False
-        # As long as nothing waits, and no consumer was ever full, they may well keep up.
-        return self._is_seen_full or self._is_pressed(), False
+        if self._is_pressed():
+            return True, False
+        # As long as nothing waits they may well keep up, where no consumer was ever full; and
+        # they do where they have.
+        is_proven = self._proven.is_enough(replicas, sum(demanded.values()))
+        return self._is_seen_full and not is_proven, False
 
     def _demanded(self) -> Mapping[PartitionId, float]:
         """What arrives in each partition, as far as more are needed for it."""

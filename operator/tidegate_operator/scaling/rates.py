@@ -9,6 +9,8 @@ Rules:
   it waited for besides. The median of the consumers counts, and no look moves it far.
 - A consumer handles partitions side by side. How many at once is of use to it shows when several
   of its partitions have a backlog; until that was seen it is taken to be one.
+- Nothing is learnt from a consumer that has let go of a partition, until its figures are of the
+  time after that alone: what it handled of the others was a share of its time.
 - A partition is never handled faster than one event after the other.
 """
 
@@ -16,9 +18,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from statistics import median_low
+from types import MappingProxyType
 
 from tidegate.model import MemberName, PartitionId
 from tidegate_operator.scaling.nouns import PartitionSample, Sample
@@ -35,6 +38,8 @@ _COST_S, _USUAL_S = 15.0, 1800.0
 _STEP = 4.0
 # Figures are rounded: less than this says little.
 _BUSY_LEAST, _HANDLING_LEAST = 0.02, 0.5
+# Figures are of so long: the last 10 s, told up to 2 s later.
+FIGURES_S = 12.0
 # From so much on a consumer works all the time, or on several partitions at once.
 _FULL, _SEVERAL = 0.8, 1.2
 
@@ -162,13 +167,27 @@ class _Work:
         return is_behind and self.busy >= _FULL and self.behind >= min(2, self.partitions)
 
 
-def works_of(sample: Sample) -> tuple[_Work, ...]:
+LetGo = Mapping[MemberName, float]
+
+
+def let_go_of(known: LetGo, before: Sample | None, sample: Sample) -> LetGo:
+    """When each consumer was last seen to have let go of a partition, as far as it matters."""
+    found = {name: at for name, at in known.items() if sample.at - at < FIGURES_S}
+    for partition, seen in before.partitions.items() if before is not None else ():
+        now = sample.partitions.get(partition)
+        if seen.owner is not None and (now is None or now.owner != seen.owner):
+            found[seen.owner] = sample.at
+    return MappingProxyType(found)
+
+
+def works_of(sample: Sample, without: Collection[MemberName] = ()) -> tuple[_Work, ...]:
     """What each consumer does, of partitions that it can handle."""
     owned: defaultdict[MemberName, list[PartitionSample]] = defaultdict(list)
     for seen in sample.partitions.values():
-        if seen.owner is not None and seen.handling is not None and seen.busy is not None:
-            if not seen.is_stuck:
-                owned[seen.owner].append(seen)
+        if seen.owner is None or seen.owner in without or seen.is_stuck:
+            continue
+        if seen.handling is not None and seen.busy is not None:
+            owned[seen.owner].append(seen)
     return tuple(
         _Work(
             sum(each.handling or 0.0 for each in rows),

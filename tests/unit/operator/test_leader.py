@@ -199,6 +199,28 @@ def test_an_operator_whose_replies_are_lost_sees_that_the_lease_is_its_own() -> 
     virtual_time.run(course())
 
 
+def test_everybody_can_tell_for_how_long_somebody_has_led() -> None:
+    async def course() -> None:
+        cluster = Cluster()
+        one = Candidate(cluster, "a")
+        await until(lambda: one.acts)
+        two = Candidate(cluster, "b")
+        await asyncio.sleep(100)
+        assert one.leader.led_for_s == pytest.approx(100, abs=1)
+        assert two.leader.led_for_s == pytest.approx(100, abs=SETTINGS.renew_s)
+        cluster.cut_off |= {"a", "b"}
+        await asyncio.sleep(SETTINGS.lease_s + 1)
+        assert (one.leader.led_for_s, two.leader.led_for_s) == (0.0, 0.0), "nobody knows"
+        cluster.cut_off = {"a"}
+        await until(lambda: two.acts)
+        await asyncio.sleep(3)
+        assert two.leader.led_for_s == pytest.approx(3, abs=1), "it is another one"
+        for each in (one, two):
+            await each.end()
+
+    virtual_time.run(course())
+
+
 def test_the_lease_of_one_that_died_is_taken_after_its_time_by_ones_own_clock() -> None:
     held = {"metadata": {"resourceVersion": "7"}, "spec": {
         "holderIdentity": "gone", "leaseDurationSeconds": 15,

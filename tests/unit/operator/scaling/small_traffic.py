@@ -6,6 +6,7 @@ dealt by number. What members say is what real ones say: rates of the last 10 s,
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -47,6 +48,8 @@ class Traffic:
     rate: Callable[[int], float] = lambda _: 100.0
     # At most so much of one partition.
     partition_rate: float = float("inf")
+    # A call takes longer by as many times as its consumer has partitions.
+    holds_up: bool = False
     start_s: int = 8
     replicas: int = 1
     # What a look may be made into, such as one in which nothing is known.
@@ -143,6 +146,8 @@ class Traffic:
         for place, queue in enumerate(self.queues):
             queue.handle(done[place])
             busy = done[place] / min(rate, self.partition_rate) if rate else 0.0
+            if self.holds_up and self.members:
+                busy = min(busy * math.ceil((self.partitions - place % self.members) / self.members), 1.0)
             queue.lately.append((came[place], done[place], busy))
 
     def _sample(self) -> Sample:
