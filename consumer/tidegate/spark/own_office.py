@@ -91,7 +91,7 @@ def main(file: str, name: str, members: str) -> int:
     from tidegate.spark.office import Office, OfficeError  # noqa: PLC0415
 
     try:
-        setup = set_up(Path(file), os.environ)
+        setup = set_up(Path(file), os.environ, runs_code=False)
         logs.set_up(Secrets(setup.secrets), level="WARNING", as_json=False)
         office = Office(setup, name, observer=logs.Logged(setup.group.name, name))
         office.start()

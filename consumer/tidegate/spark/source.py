@@ -58,7 +58,8 @@ class TidegateDataSource(DataSource):
         # Imported here: a driver of ours does without.
         from tidegate.commands.wiring import set_up  # noqa: PLC0415
 
-        return set_up(Path(file_option(self.options)), os.environ).group.spark.schema
+        file = Path(file_option(self.options))
+        return set_up(file, os.environ, runs_code=False).group.spark.schema
 
 
 def driven_source(setup: Setup, address: str, token: str) -> type[TidegateDataSource]:

@@ -108,7 +108,7 @@ class TidegateStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from tidegate.commands.wiring import set_up  # noqa: PLC0415
 
         options = self._options
-        setup = set_up(Path(options.file), os.environ)
+        setup = set_up(Path(options.file), os.environ, runs_code=False)
         hub = place_of(setup)
         # A name of its own for each life: a query that was killed leaves leases of its name.
         name = options.member or f"{socket.gethostname()}-spark-{os.getpid()}"
