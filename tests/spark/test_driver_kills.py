@@ -5,50 +5,18 @@ Rules: what is killed, and when, follows from the seed; the log of a failure nam
 
 from __future__ import annotations
 
-import contextlib
 import random
-import time
 
-import psutil
 import pytest
 
-from support.driven_group import NAME, DrivenGroup, NewDriven, are_gone, truth
-from support.wait import wait_until
+from support.driven_group import NAME, NewDriven, truth
+from support.struck_driver import start, strike
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 PARTITIONS = 4
 EVENTS = 200  # of each partition, before each kill
 KINDS = ("worker", "executor", "planner", "driver", "worker", "driver", "planner", "executor")
-
-
-def kill_one(driven: DrivenGroup, processes: list[psutil.Process], dice: random.Random) -> None:
-    # It may have ended by itself meanwhile: then nothing is proved and nothing is broken.
-    with contextlib.suppress(psutil.NoSuchProcess):
-        dice.choice(processes).kill()
-
-
-def strike(driven: DrivenGroup, kind: str, dice: random.Random) -> None:
-    """Kills one process of this kind, somewhere within a batch or between two."""
-    if kind == "driver":
-        there = driven.tree()
-        driven.group.kill(NAME)
-        # Nothing of it outlives it.
-        are_gone(there)
-        start(driven)
-        return
-    find = {
-        "executor": driven.executors,
-        "planner": driven.planners,
-        "worker": driven.python_workers,
-    }
-    found = wait_until(find[kind], 300, f"a {kind} to be there", lambda: driven.said[-3000:])
-    time.sleep(dice.random())
-    kill_one(driven, found, dice)
-
-
-def start(driven: DrivenGroup) -> None:
-    driven.start("--executors", "2", "--scratch", str(driven.group.folder / "leases"))
 
 
 def test_totals_are_exact_whatever_is_killed(new_driven: NewDriven) -> None:
