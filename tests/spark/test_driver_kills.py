@@ -16,7 +16,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 PARTITIONS = 4
 EVENTS = 200  # of each partition, before each kill
-KINDS = ("worker", "executor", "planner", "driver", "worker", "driver", "planner", "executor")
+# Longer, and with more: make bench-spark-exactness.
+KINDS = ("worker", "planner", "driver", "executor")
 
 
 def test_totals_are_exact_whatever_is_killed(new_driven: NewDriven) -> None:

@@ -40,9 +40,7 @@ METRICS = (
     Metric("tidegate_spark_last_batch_number", "gauge", "Number of the last batch."),
     Metric("tidegate_spark_last_batch_events", "gauge", "Events of the last batch."),
     Metric("tidegate_spark_last_batch_seconds", "gauge", "Time that the last batch took."),
-    Metric(
-        "tidegate_spark_last_batch_timestamp_seconds", "gauge", "When it ended, in Unix time."
-    ),
+    Metric("tidegate_spark_last_batch_timestamp_seconds", "gauge", "When it ended, in Unix time."),
 )
 
 Values = Mapping[tuple[str, ...], float]
