@@ -31,7 +31,8 @@ def send_poison(stream: SparkStream) -> None:
 
 def letters_of(group: CommandGroup) -> list[DeadLetter]:
     async def read() -> list[DeadLetter]:
-        letters = wiring.blob_letters(wiring.set_up(group.file, group.environment))
+        setup = wiring.set_up(group.file, group.environment, runs_code=False)
+        letters = wiring.blob_letters(setup)
         try:
             return [await letters.read(listed.id) for listed in await letters.list()]
         finally:
