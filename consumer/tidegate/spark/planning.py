@@ -114,10 +114,10 @@ class Planning:
         )
 
     def ends(self) -> Offset:
-        """Of each partition that we hold: its last event, and how many are left to be read."""
+        """Of each partition that we hold: its last event, and how many are not handled."""
         if self._has_left:
             return {name: {"last": last, "lag": 0} for name, last in (self._until or {}).items()}
         return {
-            name: {"last": int(end["sequence"]), "lag": end["left"]}
+            name: {"last": int(end["sequence"]), "lag": end["lag"]}
             for name, end in self._client.ends().items()
         }

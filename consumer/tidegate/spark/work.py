@@ -95,13 +95,9 @@ class Work:
         """How far the partitions that we hold have come, as was heard last."""
         return {p: end for p, end in self.ends.known.items() if p in self.held}
 
-    def left(self) -> dict[PartitionId, int]:
-        """How many events of each partition that we hold are left behind the batch under way."""
-        positions, work = self._positions(), self._turns.under_way
-        for partition, turn in work.batch.turns.items() if work is not None else ():
-            if partition in positions:
-                positions[partition] = Position(sequence=turn.to)
-        return lags(positions, self.ends.known)
+    def lags(self) -> dict[PartitionId, int]:
+        """Events that are there and not handled, of each partition that we hold."""
+        return lags(self._positions(), self.ends.known)
 
     # --- the planner
 
@@ -286,7 +282,7 @@ class Work:
             tuple(sorted(p for p, held in self.held.items() if held.is_finishing)),
             None if work is None else work.batch.number,
             0.0 if work is None else now - self._begun_at,
-            sum(lags(self._positions(), self.ends.known).values()),
+            sum(self.lags().values()),
             0 if self._asides is None else self._asides.count,
             self._telling.stuck(),
             dict(self.ends.troubles),

@@ -135,10 +135,10 @@ async def test_a_connection_that_was_lost_is_made_again(spark: PlayedSpark) -> N
     assert await spark.plan() is not None
 
 
-async def left(spark: PlayedSpark) -> dict[str, int]:
-    """What is left of each partition behind the batch under way."""
+async def lags(spark: PlayedSpark) -> dict[str, int]:
+    """What is not handled of each partition."""
     ends = await asyncio.to_thread(spark.desk.ends)
-    return {partition: end["left"] for partition, end in ends.items()}
+    return {partition: end["lag"] for partition, end in ends.items()}
 
 
 async def test_a_stream_that_ends_somewhere_waits_for_what_is_on_its_way_to_us(
@@ -148,15 +148,15 @@ async def test_a_stream_that_ends_somewhere_waits_for_what_is_on_its_way_to_us(
     until = {partition: end["sequence"] for partition, end in ends.items()}
     assert until == {"0": 9, "1": 9}
     assert (await asyncio.to_thread(spark.desk.ends))["0"]["begins_at"] == 0
-    assert await left(spark) == {"0": 10, "1": 10}
+    assert await lags(spark) == {"0": 10, "1": 10}
     planned = await asyncio.to_thread(lambda: spark.desk.plan(until=until | {"1": 4}))
     assert planned.waiting == 2
     assert planned.offset is not None
     batch = await spark.begin(planned.offset)
     assert {p: t.to for p, t in batch.turns.items()} == {"0": 9, "1": 4}
-    assert await left(spark) == {"0": 0, "1": 5}
     await spark.read_all(batch)
     await spark.done(batch)
+    assert await lags(spark) == {"0": 0, "1": 5}
     planned = await asyncio.to_thread(lambda: spark.desk.plan(until=until | {"1": 4}))
     assert planned == (None, 0)
     spark.office.follow(())
