@@ -81,7 +81,7 @@ test-java: ## the hub's contract by the official Java SDK: wants Java 17 and Mav
 
 test-spark: ## the engine spark: wants Java 17, which is fetched on Debian where it is missing
 	@$(PYTHON) scripts/prepare.py dev azurite spark
-	$(VENV)/python -m pytest -n 2 --dist loadscope --durations 10 tests/spark $(ARGS)
+	$(VENV)/python -m pytest -n 2 --dist loadscope --durations 10 tests/spark tests/unit/spark $(ARGS)
 
 check: ## lint and the unit tests: under a minute once set up
 	@$(PYTHON) scripts/prepare.py dev

@@ -46,7 +46,7 @@ def place() -> Iterator[ActivityGroup]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-spark-")))
         azurite = stack.enter_context(running_azurite(folder))
         hub = stack.enter_context(server("--hub", f"{HUB}:{PARTITIONS}"))
-        group = activity_group(ServedHub(hub.port), azurite, folder, HUB, PARTITIONS)
+        group = activity_group(ServedHub(hub.port), azurite, folder, PARTITIONS, HUB)
         yield stack.enter_context(group)
 
 

@@ -1,6 +1,6 @@
 """The example's activity of homes, counted by a Spark driver and a Python member of one group.
 
-    with activity_group(hub, azurite, folder, partitions=8) as activity:
+    with activity_group(hub, azurite, folder, 8) as activity:
         activity.start()
         with activity.sending(100_000, 300):
             activity.strike("worker", dice)
@@ -42,7 +42,6 @@ _HERE = Path(__file__).parent
 _EXAMPLE = _HERE.parents[1] / "examples" / "home-security"
 _SCHEMA = "home string, kind string, value bigint, alarm boolean, at double"
 _BATCHES = "{batch: {maxEvents: 20000, maxBytes: 16777216, maxWaitSeconds: 2}}"
-_CONTAINER = "slices"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +65,13 @@ class ActivityGroup:
         self.driven = DrivenGroup(
             group,
             (_EXAMPLE / "pipeline.py").read_text(encoding="utf-8"),
-            f"output: {{container: {_CONTAINER}, prefix: home-security}}",
+            f"output: {{container: {group.name}-slices, prefix: home-security}}",
             _SCHEMA,
         )
         self.begin_s = round(time.time())
         self.killed: Counter[str] = Counter()
         self._events = events
-        self._slices = ContainerClient.from_connection_string(storage, _CONTAINER)
+        self._slices = ContainerClient.from_connection_string(storage, f"{group.name}-slices")
         self._life = 0
 
     def close(self) -> None:
@@ -177,24 +176,22 @@ class ActivityGroup:
 
 @contextlib.contextmanager
 def activity_group(
-    hub: HubPlace, azurite: str, folder: Path, hub_name: str, partitions: int
+    hub: HubPlace, azurite: str, folder: Path, partitions: int, hub_name: str = ""
 ) -> Iterator[ActivityGroup]:
-    """The group, without anybody in it yet. The hub is there already."""
-    handler = (_EXAMPLE / "activity.py").read_text(encoding="utf-8")
+    """The group, without anybody in it yet. A hub that is named is there already."""
     with contextlib.ExitStack() as stack:
         made = a_command_group(
-            hub,
-            azurite,
-            folder,
-            handler,
-            partitions=partitions,
-            delivery=_BATCHES,
-            hub_name=hub_name,
+            hub, azurite, folder, "", partitions=partitions, delivery=_BATCHES, hub_name=hub_name
         )
         group = stack.enter_context(made)
         group.environment["TMPDIR"] = str(folder)
+        # The example's own container is everybody's.
+        handler = (_EXAMPLE / "activity.py").read_text(encoding="utf-8")
+        mine = handler.replace('BlobSettings("slices"', f'BlobSettings("{group.name}-slices"')
+        assert mine != handler
+        (group.folder / "handler.py").write_text(mine, encoding="utf-8")
         with BlobServiceClient.from_connection_string(azurite) as service:
-            service.create_container(_CONTAINER)
+            service.create_container(f"{group.name}-slices")
         activity = ActivityGroup(group, azurite, hub.connection_string)
         stack.callback(activity.close)
         yield activity
