@@ -81,7 +81,7 @@ test-java: ## the hub's contract by the official Java SDK: wants Java 17 and Mav
 
 test-spark: ## the engine spark: wants Java 17, which is fetched on Debian where it is missing
 	@$(PYTHON) scripts/prepare.py dev azurite spark
-	$(VENV)/python -m pytest --durations 10 tests/spark $(ARGS)
+	$(VENV)/python -m pytest -n 2 --dist loadscope --durations 10 tests/spark tests/unit/spark $(ARGS)
 
 check: ## lint and the unit tests: under a minute once set up
 	@$(PYTHON) scripts/prepare.py dev
@@ -108,9 +108,9 @@ bench-operator: ## an operator of 500 groups: cost, and time to decide
 	$(VENV)/python benchmarks/operated.py
 
 bench-%: ## run benchmarks/NAME.py, ours beside the peer; QUICK=1 takes under 45 s
-	@$(PYTHON) scripts/prepare.py dev azurite $(if $(filter consume,$*),kafka) $(if $(filter slices spark,$*),spark)
-	@test -f benchmarks/$*.py || { echo "There is no benchmarks/$*.py; there are:"; ls benchmarks/*.py; exit 2; }
-	$(VENV)/python benchmarks/$*.py
+	@$(PYTHON) scripts/prepare.py dev azurite $(if $(filter consume,$*),kafka) $(if $(filter slices spark spark-%,$*),spark)
+	@test -f benchmarks/$(subst -,_,$*).py || { echo "There is no benchmarks/$(subst -,_,$*).py; there are:"; ls benchmarks/*.py; exit 2; }
+	$(VENV)/python benchmarks/$(subst -,_,$*).py
 
 lock: ## write the lock files again; UPGRADE=1 takes the newest versions
 	@$(PYTHON) scripts/lock.py

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import Bench, make_line
-from hub_server import server
+from hub_server import ServedHub, server
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support.azurite import running_azurite
@@ -55,19 +55,6 @@ class Size:
 # A quick run has no time to wait for the leases of the dead to end.
 FULL = Size(16, 4, 312_500, 300.0, 300.0, (3.0, 9.0), 2 / 3, 30_000, 40.0)
 QUICK = Size(4, 2, 20_000, 6.0, 4.0, (0.5, 1.0), 1.0, 8_000, 6.0)
-
-
-class ServedHub:
-    """The hub that all of this is about, in a process of its own."""
-
-    def __init__(self, port: int) -> None:
-        self.connection_string = (
-            f"Endpoint=sb://localhost:{port};SharedAccessKeyName=k;SharedAccessKey=s;"
-            "UseDevelopmentEmulator=true"
-        )
-
-    def add_hub(self, name: str, partitions: int = 0) -> None:
-        raise NotImplementedError("the hub is made when its process starts")
 
 
 @contextmanager

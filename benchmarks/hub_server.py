@@ -67,6 +67,19 @@ def server(*arguments: str) -> Iterator[Server]:
         running.stop()
 
 
+class ServedHub:
+    """A hub that is a server's, as the groups of the tests want it."""
+
+    def __init__(self, port: int) -> None:
+        self.connection_string = (
+            f"Endpoint=sb://localhost:{port};SharedAccessKeyName=k;SharedAccessKey=s;"
+            "UseDevelopmentEmulator=true"
+        )
+
+    def add_hub(self, name: str, partitions: int = 0) -> None:
+        raise NotImplementedError("the hub is made when its process starts")
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -39,7 +39,6 @@ spec:
   source:
     eventHubs: {{hub: {hub}, connectionString: {{env: EVENTS}}, start: {start}}}
   ledger: {{container: {container}, connectionString: {{env: STORAGE}}, create: true}}
-  handler: {{code: "handler.py:handle"}}
 """
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
-from spark.test_payloads import section, stamped
 from support.hub_messages import data
+from support.stamped_messages import section, stamped
 from tidegate.spark.batches_of_arrow import BatchMaker
 from tidegate.spark.columns import OWN, columns_of
 from tidegate.spark.payloads import piece_of

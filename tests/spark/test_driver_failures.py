@@ -79,6 +79,45 @@ def test_too_little_memory_is_refused_in_the_file(new_driven: NewDriven) -> None
     assert "memory 100m is too little: Spark does not start with less than 512m" in driven.said
 
 
+@pytest.mark.parametrize(
+    ("schema", "more", "said"),
+    [
+        ("n no_type", ("--check",), "spec.spark.schema: column 'n': 'no_type' is no type of Spark"),
+        # What Spark itself has to read first.
+        ("n map<string,int>", (), "spec.spark.schema: column 'n' is of type map<string,int>"),
+    ],
+)
+def test_a_schema_that_cannot_be_is_said(
+    new_driven: NewDriven, schema: str, more: tuple[str, ...], said: str
+) -> None:
+    driven = new_driven()
+    text = driven.file.read_text(encoding="utf-8")
+    driven.file.write_text(text.replace('"n long"', f'"{schema}"'), encoding="utf-8")
+    driven.start(*more)
+    assert driven.group.ended(NAME, 300) == Code.CONFIGURATION
+    assert said in driven.said
+    assert "Traceback" not in driven.said
+
+
+@pytest.mark.parametrize(
+    ("delivery", "source", "said"),
+    [
+        ("{checkpoint: {byHand: true}}", "transport: native",
+         "spec.delivery.checkpoint.byHand: with Spark a batch is handled when it has ended well"),
+        ("{}", "transport: sdk", "spec.source.eventHubs.transport sdk: Spark reads by transport"),
+    ],
+)  # fmt: skip
+def test_what_spark_cannot_keep_is_refused_in_the_file(
+    new_driven: NewDriven, delivery: str, source: str, said: str
+) -> None:
+    driven = new_driven(delivery=delivery)
+    text = driven.file.read_text(encoding="utf-8")
+    driven.file.write_text(text.replace("transport: native", source), encoding="utf-8")
+    driven.start("--check")
+    assert driven.group.ended(NAME) == Code.CONFIGURATION
+    assert said in driven.said
+
+
 def test_a_value_that_spark_refuses_is_said_with_its_words(new_driven: NewDriven) -> None:
     driven = new_driven(more="sparkConf: {spark.task.cpus: '2'}")
     driven.start()
@@ -118,7 +157,7 @@ def test_what_the_pipeline_imports_goes_to_the_workers_and_their_errors_come_bac
 
 
 def test_executors_without_memory_are_told_apart_with_what_to_do(new_driven: NewDriven) -> None:
-    driven = new_driven(HUNGRY)
+    driven = new_driven(HUNGRY, more="sparkConf: {spark.task.maxFailures: '1'}")
     driven.group.send("0", 0, 1)
     driven.start()
     driven.until_said("an executor had too little memory", 300)

@@ -1,74 +1,49 @@
-"""A driver, its executors and their Python workers are killed at random; no event is lost or twice.
+"""A driver, its executors, their workers and a Python member are killed; every row is exact.
 
-Rules: what is killed, and when, follows from the seed; the log of a failure names it.
+Rules: what is killed, and when, follows from the seed; the log of a failure names it. Longer, and
+at random: make bench-spark-exactness.
 """
 
 from __future__ import annotations
 
-import contextlib
 import random
-import time
+from collections.abc import Iterator
+from pathlib import Path
 
-import psutil
 import pytest
 
-from support.driven_group import NAME, DrivenGroup, NewDriven, are_gone, truth
-from support.wait import wait_until
+from support.activity_groups import POD, ActivityGroup, activity_group
+from support.struck_driver import KINDS
+from tidegate_hub.testing import RunningHub
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 PARTITIONS = 4
-EVENTS = 200  # of each partition, before each kill
-KINDS = ("worker", "executor", "planner", "driver", "worker", "driver", "planner", "executor")
+EVENTS = 3_000  # of each partition
+SECONDS = 30.0
 
 
-def kill_one(driven: DrivenGroup, processes: list[psutil.Process], dice: random.Random) -> None:
-    # It may have ended by itself meanwhile: then nothing is proved and nothing is broken.
-    with contextlib.suppress(psutil.NoSuchProcess):
-        dice.choice(processes).kill()
+@pytest.fixture
+def activity(
+    hub_server: RunningHub, azurite: str, java_home: Path, tmp_path: Path
+) -> Iterator[ActivityGroup]:
+    with activity_group(hub_server, azurite, tmp_path, PARTITIONS) as made:
+        yield made
 
 
-def strike(driven: DrivenGroup, kind: str, dice: random.Random) -> None:
-    """Kills one process of this kind, somewhere within a batch or between two."""
-    if kind == "driver":
-        there = driven.tree()
-        driven.group.kill(NAME)
-        # Nothing of it outlives it.
-        are_gone(there)
-        start(driven)
-        return
-    find = {
-        "executor": driven.executors,
-        "planner": driven.planners,
-        "worker": driven.python_workers,
-    }
-    found = wait_until(find[kind], 300, f"a {kind} to be there", lambda: driven.said[-3000:])
-    time.sleep(dice.random())
-    kill_one(driven, found, dice)
-
-
-def start(driven: DrivenGroup) -> None:
-    driven.start("--executors", "2", "--scratch", str(driven.group.folder / "leases"))
-
-
-def test_totals_are_exact_whatever_is_killed(new_driven: NewDriven) -> None:
+def test_every_row_is_exact_whatever_is_killed(activity: ActivityGroup) -> None:
     dice = random.Random(7)
-    driven = new_driven(partitions=PARTITIONS)
-    start(driven)
-    sent = 0
-    for kind in KINDS:
-        for partition in range(PARTITIONS):
-            driven.group.send(str(partition), sent, sent + EVENTS)
-        sent += EVENTS
-        strike(driven, kind, dice)
-    driven.until_totals(sent * PARTITIONS, 300)
-    # What a killed batch had read comes again, if it comes at all, before what is sent now.
-    for partition in range(PARTITIONS):
-        driven.group.send(str(partition), sent, sent + EVENTS)
-    sent += EVENTS
-    driven.until_totals(sent * PARTITIONS, 300)
-    assert driven.totals() == truth(PARTITIONS, 0, sent), driven.said[-3000:]
+    activity.start()
+    activity.driven.until_said("executors: 0, 1")
+    with activity.sending(EVENTS, SECONDS):
+        for kind in (*KINDS, POD):
+            activity.strike(kind, dice)
+    activity.wait_until_handled(EVENTS, 300)
+    activity.stop()
+    found = activity.compared(EVENTS)
+    assert found.wrong == 0, activity.driven.said[-3000:]
+    assert found.rows > 0
+    # Spark has written slices as well, not the Python member alone.
+    assert found.tables > 0
     # The query that had lost its planner was begun anew, in the same process.
-    assert "the query failed and is begun anew" in driven.said
-    driven.group.stop(NAME)
-    assert driven.totals() == truth(PARTITIONS, 0, sent)
+    assert "the query failed and is begun anew" in activity.driven.said

@@ -112,7 +112,7 @@ def test_a_stream_that_ends_hands_over_before_it_says_so() -> None:
     ]
     # Whatever Spark asks then, it hears that this is the end.
     assert plans.next(end, 0, 0) == end
-    assert plans.ends() == {"0": 9, "1": -1}
+    assert plans.ends() == {"0": {"last": 9, "lag": 0}, "1": {"last": -1, "lag": 0}}
     assert desk.asked.count("left") == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from typing import Any
@@ -26,16 +27,17 @@ def is_whole(stream: SparkStream, events: int) -> None:
         assert sequences == list(range(len(sequences)))
 
 
-def offices() -> list[psutil.Process]:
+def offices(stream: SparkStream) -> list[psutil.Process]:
+    """Those of the stream; what was started before may still be ending."""
     return [
         process
         for process in psutil.process_iter(["cmdline"])
-        if _OFFICE in (process.info["cmdline"] or ())
+        if {_OFFICE, str(stream.group.file)} <= set(process.info["cmdline"] or ())
     ]
 
 
-def no_office() -> None:
-    wait_until(lambda: not offices(), 90, "the office to hand over and end", detail=offices)
+def no_office(stream: SparkStream) -> None:
+    wait_until(lambda: not offices(stream), 90, "the office to end", detail=lambda: offices(stream))
 
 
 def test_what_is_there_is_read_once_in_limits_and_the_stream_ends(new_stream: NewStream) -> None:
@@ -91,7 +93,7 @@ def test_a_query_goes_on_where_it_was_stopped_and_new_partitions_come_in(
     stream.wait_for(events)
     stream.wait_until_handled(events)
     stream.stop()
-    no_office()
+    no_office(stream)
     hub_server.grow_hub(stream.group.hub_name, 4)
     stream.group.partitions = 4
     events += sent(stream, 300, 400)
@@ -112,12 +114,12 @@ def test_after_a_kill_of_the_planner_the_ledger_says_where_to_go_on(
     events = sent(stream, 0, 400)
     query = stream.start(maxEvents=100)
     stream.wait_for(200)
-    (office,) = offices()
+    (office,) = offices(stream)
     parent = office.parent()
     assert parent is not None
     os.kill(parent.pid, signal.SIGKILL)
     stream.error(query)
-    no_office()
+    no_office(stream)
     stream.start(maxEvents=100)
     stream.wait_for(events)
     # The batch that was under way comes again, whole; nothing else does.
@@ -132,7 +134,7 @@ def test_a_batch_that_fails_is_read_again(new_stream: NewStream) -> None:
     stream.fails = True
     assert "the pipeline fails" in stream.error(stream.start())
     stream.fails = False
-    no_office()
+    no_office(stream)
     stream.start()
     stream.wait_for(events)
     is_whole(stream, events)
@@ -154,13 +156,28 @@ def test_a_batch_may_be_read_by_several_actions(new_stream: NewStream) -> None:
     is_whole(stream, events)
 
 
-def test_progress_says_how_far_the_partitions_have_come(new_stream: NewStream) -> None:
+def test_progress_says_how_far_the_partitions_have_come_and_the_lag(
+    new_stream: NewStream,
+) -> None:
     stream = new_stream(partitions=2)
-    query = stream.start()
-    stream.wait_for(sent(stream, 0, 30))
+    events = sent(stream, 0, 30)
+    query = stream.start(maxEvents=20)
+    nothing_left = {name: {"last": 29, "lag": 0} for name in ("0", "1")}
 
-    def told() -> Any:
-        progress = query.lastProgress
-        return progress and progress["sources"][0]["latestOffset"]
+    def told() -> list[tuple[Any, Any]]:
+        """The batch of each trigger, and what was there when it was planned."""
+        sources = [progress["sources"][0] for progress in query.recentProgress]
+        return [
+            (json.loads(source["endOffset"]), json.loads(source["latestOffset"]))
+            for source in sources
+            if source["endOffset"] and source["latestOffset"]
+        ]
 
-    wait_until(lambda: told() == {"0": 29, "1": 29}, 30, "the ends to be told", detail=told)
+    wait_until(
+        lambda: told() and told()[-1][1] == nothing_left, 60, "the end to be told", detail=told
+    )
+    assert len(stream.counts) == events
+    lags = {(t["after"], e[p]["lag"]) for b, e in told() for p, t in b.get("turns", {}).items()}
+    # Each batch as it was planned, and the last one again, when nothing was left.
+    assert (-1, 30) in lags
+    assert all(lag in (0, 29 - after) for after, lag in lags), lags

@@ -31,7 +31,8 @@ def send_poison(stream: SparkStream) -> None:
 
 def letters_of(group: CommandGroup) -> list[DeadLetter]:
     async def read() -> list[DeadLetter]:
-        letters = wiring.blob_letters(wiring.set_up(group.file, group.environment))
+        setup = wiring.set_up(group.file, group.environment, runs_code=False)
+        letters = wiring.blob_letters(setup)
         try:
             return [await letters.read(listed.id) for listed in await letters.list()]
         finally:
@@ -66,8 +67,9 @@ def test_otherwise_the_batch_fails_and_says_which_event_it_was(new_stream: NewSt
         ("n bigint NOT NULL", {}, "column 'n' is NOT NULL, and an event may lack it"),
         ("m map<string,int>", {}, "is of type map<string,int>, which is not read from JSON"),
         ("body string", {}, "column 'body' is the event's own, of type binary"),
-        ("n no_type", {}, "UNSUPPORTED_DATATYPE"),
-        ("n bigint", {"maxEvent": "5"}, "option 'maxEvent' is not known"),
+        ("n no_type", {}, "column 'n': 'no_type' is no type of Spark"),
+        ("a bigint, n", {}, "column 'n' has no type"),
+        ("n bigint", {"maxEvent": "5"}, "option 'maxevent' is not known to format.*'maxEvents'"),
         ("n bigint", {"members": "none"}, "option 'members' 'none': write a whole number"),
         ("n bigint", {"file": "nowhere.yaml"}, "group file nowhere.yaml cannot be read"),
     ],
@@ -78,6 +80,12 @@ def test_what_cannot_be_is_said_before_anything_runs(
     stream = new_stream()
     with pytest.raises(Exception, match=said.replace("(", r"\(")):
         _run(stream, schema, options)
+
+
+def test_what_is_wrong_with_options_is_said_when_the_frame_is_made(new_stream: NewStream) -> None:
+    stream = new_stream()
+    with pytest.raises(Exception, match="option 'members' 'none': write a whole number"):
+        stream.frame(members="none")
 
 
 def _run(stream: SparkStream, schema: str, options: dict[str, Any]) -> None:
@@ -104,24 +112,25 @@ def test_where_somebody_else_takes_a_partition_the_epoch_is_raised_and_nothing_i
 ) -> None:
     stream = new_stream(partitions=2)
     stream.start(maxEvents=40)
-    events = sent(stream, 0, 20)
-    stream.wait_for(events)
+    stream.wait_for(sent(stream, 0, 20))
+
+    def epoch() -> int:
+        return stream.group.listing().ownerships["0"].epoch
+
+    def send_more() -> None:
+        events = sent(stream, 20, 120)
+        wait_until(lambda: epoch() > 50, 60, "the epoch to be above the other's", detail=epoch)
+        stream.wait_for(20 * stream.group.partitions + events)
 
     async def take(source: NativeSource) -> None:
         # Far above what the ledger knows, as by a processor that is not in it.
         reader = source.reader("0", BEGINNING, 50)
         await reader.open()
+        await asyncio.to_thread(send_more)
         await reader.close()
 
     with_source(stream.group, take)
-    events += sent(stream, 20, 120)
-    stream.wait_for(events)
     assert all(set(found) == set(range(120)) for found in stream.in_order().values())
-
-    def epoch() -> int:
-        return stream.group.listing().ownerships["0"].epoch
-
-    wait_until(lambda: epoch() > 50, 60, "the epoch to be above the other's", detail=epoch)
 
 
 def test_columns_of_events_without_a_schema(new_stream: NewStream) -> None:
@@ -159,7 +168,7 @@ def test_a_batch_reads_the_range_that_was_asked_for(new_stream: NewStream) -> No
     assert numbers(stream) == {}
     sent(stream, 0, 100)
     rows = stream.spark.read.format("tidegate").option("file", str(stream.group.file)).load()
-    between = rows.where("sequence = 99").collect()[0].enqueued
+    between = max(row.enqueued for row in rows.where("sequence = 99").collect())
     sent(stream, 100, 150)
     later = {name: list(range(100, 150)) for name in ("0", "1")}
     assert numbers(stream) == {name: list(range(150)) for name in ("0", "1")}

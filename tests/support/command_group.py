@@ -180,7 +180,8 @@ class CommandGroup:
         """What stands in the ledger."""
 
         async def look() -> Listing:
-            ledger = wiring.new_ledger(wiring.set_up(self.file, self.environment))
+            setup = wiring.set_up(self.file, self.environment, runs_code=False)
+            ledger = wiring.new_ledger(setup)
             try:
                 found = await ledger.perform(List())
             finally:

@@ -48,7 +48,7 @@ def handle(events, context):
 _SPARK = """\
   engine: spark
   spark:
-    schema: "n long"
+    schema: "{schema}"
     triggerSeconds: 0.5
     driver: {{memory: 600m}}
     executor: {{memory: 512m}}
@@ -62,14 +62,20 @@ _PLANNER = "python_streaming_source_runner"
 class DrivenGroup:
     """See the module. `more` is of `spec.spark`, a line of YAML."""
 
-    def __init__(self, group: CommandGroup, pipeline: str = COUNTING, more: str = "") -> None:
+    def __init__(
+        self,
+        group: CommandGroup,
+        pipeline: str = COUNTING,
+        more: str = "",
+        schema: str = "n long",
+    ) -> None:
         self.group = group
         (group.folder / "pipeline.py").write_text(pipeline, encoding="utf-8")
         self.file = group.folder / "spark.yaml"
         text = group.file.read_text(encoding="utf-8").replace(
             "handler.py:handle", "pipeline.py:pipeline"
         )
-        self.file.write_text(text + _SPARK.format(more=more), encoding="utf-8")
+        self.file.write_text(text + _SPARK.format(schema=schema, more=more), encoding="utf-8")
 
     def start(self, *more: str, name: str = NAME) -> None:
         self.group.start(name, "--listen", "127.0.0.1:0", *more, file=self.file)

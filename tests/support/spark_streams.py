@@ -59,6 +59,10 @@ class SparkStream:
         self.fails = False
         self._folder = folder
         self._query: Any = None
+        # No code of the group's runs, so its file names none.
+        text = group.file.read_text(encoding="utf-8")
+        lines = [line for line in text.splitlines() if not line.strip().startswith("handler:")]
+        group.file.write_text("\n".join(lines), encoding="utf-8")
 
     def frame(self, schema: str = "n bigint", **options: Any) -> DataFrame:
         reader = self.spark.readStream.format("tidegate").option("file", str(self.group.file))

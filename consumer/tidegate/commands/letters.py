@@ -24,6 +24,7 @@ from tidegate.dead_letters.blobs import BlobLetters, Listed
 from tidegate.dead_letters.replayed import ReplayedEvent
 from tidegate.delivery.letters import DeadLetter, encode_letter, said
 from tidegate.delivery.state import State, StateError
+from tidegate.group_file.spark_spec import EngineKind
 from tidegate.handlers.calls import is_async
 from tidegate.handlers.context import About, Context
 from tidegate.handlers.loading import UserCode, load
@@ -65,7 +66,7 @@ def add_actions(parser: argparse.ArgumentParser, where: argparse.ArgumentParser)
 
 def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Raises SettingsError and DeadLetterError."""
-    setup = wiring.set_up(arguments.file, environment)
+    setup = wiring.set_up(arguments.file, environment, runs_code=False)
     return asyncio.run(carry_out(setup, arguments))
 
 
@@ -146,7 +147,13 @@ async def _way(setup: wiring.Setup, stack: AsyncExitStack, *, to_hub: bool) -> A
         hub = HubLetters(setup.address, setup.hub, says_why=False)
         stack.push_async_callback(hub.close)
         return hub.put
-    code = load(setup.group.spec.handler.code, setup.folder)
+    named = setup.group.spec.handler.code
+    if setup.group.engine is EngineKind.SPARK or not named:
+        raise SettingsError(
+            "this group has no handler to give an event to, because Spark reads it: send the "
+            "event to the hub again, with --to-hub"
+        )
+    code = load(named, setup.folder)
 
     async def again(letter: DeadLetter) -> None:
         await _handle(setup, code, letter)

@@ -62,7 +62,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Raises SettingsError, SourceError and LedgerError."""
     start_of(arguments.to)
-    setup = wiring.set_up(arguments.file, environment)
+    setup = wiring.set_up(arguments.file, environment, runs_code=False)
     return asyncio.run(carry_out(setup, arguments))
 
 

@@ -50,13 +50,16 @@ class Setup:
         return self.group.spec.source.event_hubs.hub
 
 
-def set_up(path: Path, environment: Mapping[str, str]) -> Setup:
-    """Reads a group file and fetches its secrets. Raises SettingsError."""
+def set_up(path: Path, environment: Mapping[str, str], *, runs_code: bool = True) -> Setup:
+    """Reads a group file and fetches its secrets. Raises SettingsError.
+
+    Without code to be run, the file needs none.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"group file {path} cannot be read: {error}") from None
-    group = read_group(text, path.name)
+    group = read_group(text, path.name, runs_code=runs_code)
     return set_up_group(group, Vault(environment, path.parent), path.parent)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from tidegate.group_file.fields import hints_of, inner_of, is_list, is_map, is_r
 from tidegate.group_file.names import camel_name
 from tidegate.group_file.nodes import FileError, Value, documents, plain_of, value_of
 from tidegate.group_file.spark_spec import SparkSpec
-from tidegate.group_file.spec import OPERATORS, FileSpec, GroupFile, GroupSpec
+from tidegate.group_file.spec import OPERATORS, FileSpec, GroupFile, GroupSpec, HandlerSpec
 from tidegate.model import NO_OFFSET, Position
 from tidegate.settings import SettingsError
 from tidegate.sources.start import Start
@@ -32,15 +32,25 @@ _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 Section = TypeVar("Section", bound=GroupSpec)
 
 
-def read_group(text: str, name: str) -> GroupFile:
-    """The group of a file; `name` is the file's. Raises FileError."""
+@dataclass(frozen=True, slots=True)
+class _WithoutCode(FileSpec):
+    """The part of `spec` that is read where no code of the group's runs."""
+
+    handler: HandlerSpec = field(default=HandlerSpec(""), metadata={"help": "Not run."})
+
+
+def read_group(text: str, name: str, *, runs_code: bool = True) -> GroupFile:
+    """The group of a file; `name` is the file's. Raises FileError.
+
+    Where nothing of the group's code is to run, it may be left out.
+    """
     found = [value for value in documents(text, name) if _is_group(value)]
     if len(found) != 1:
         raise FileError(
             f"{name}: it has {len(found)} documents with apiVersion {API_VERSION} and kind {KIND}; "
             "it is to have one"
         )
-    return _Reading(name, OPERATORS).group(found[0])
+    return _Reading(name, OPERATORS).group(found[0], FileSpec if runs_code else _WithoutCode)
 
 
 def read_spec(kind: type[Section], document: Mapping[str, Any]) -> Section:
@@ -68,13 +78,13 @@ class _Reading:
         self._name = name
         self._passed_over = passed_over
 
-    def group(self, value: Value) -> GroupFile:
+    def group(self, value: Value, kind: type[FileSpec]) -> GroupFile:
         self._check_keys(value, "the document", _TOP)
         metadata = value.get("metadata")
         name = metadata.get("name") if metadata is not None else None
         if name is None or not name.text:
             raise self._error(metadata or value, "metadata.name is missing: name the group")
-        spec = self.spec(FileSpec, value)
+        spec = self.spec(kind, value)
         return GroupFile(name.text, spec, spec.engine, spec.spark or SparkSpec())
 
     def spec(self, kind: type[Section], document: Value) -> Section:

@@ -55,7 +55,7 @@ class TidegateReader(DataSourceReader):
         # Imported here: workers do without.
         from tidegate.commands.wiring import set_up  # noqa: PLC0415
 
-        hub = place_of(set_up(Path(self._options.file), os.environ))
+        hub = place_of(set_up(Path(self._options.file), os.environ, runs_code=False))
         if self._options.consumer_group:
             hub = replace(hub, group=self._options.consumer_group)
         return asyncio.run(_ranges(hub, self._options))

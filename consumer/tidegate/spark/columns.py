@@ -13,6 +13,7 @@ Rules:
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,15 @@ OWN: dict[str, DataType] = {
     "properties": MapType(StringType(), StringType()),
     "body": BinaryType(),
 }
+# How the types of Spark's SQL begin.
+_TYPES = frozenset(
+    (
+        *("array", "bigint", "binary", "boolean", "byte", "char", "character", "date", "dec"),
+        *("decimal", "double", "float", "geography", "geometry", "int", "integer", "interval"),
+        *("long", "map", "numeric", "real", "short", "smallint", "string", "struct", "time"),
+        *("timestamp", "timestamp_ltz", "timestamp_ntz", "tinyint", "varchar", "variant", "void"),
+    )
+)
 # Beside the columns of a schema.
 _ALWAYS = ("partition", "sequence", "enqueued")
 
@@ -68,18 +78,22 @@ def source_schema(of_bodies: str | None) -> str:
     """The schema of the source, in Spark's words, where it was given this one of the bodies.
 
     It is read by Spark, which says what is wrong with it; what is not ours to read, columns_of.
+    Raises SettingsError for a type that there is not.
     """
     if not of_bodies or not of_bodies.strip():
         return ", ".join(f"{name} {kind.simpleString()}" for name, kind in OWN.items())
-    given = _names_in(of_bodies)
+    given = _columns_in(of_bodies)
+    _check_types(given)
     ours = [f"{name} {OWN[name].simpleString()}" for name in _ALWAYS if name not in given]
     return ", ".join([*ours, of_bodies.strip()])
 
 
-def _names_in(text: str) -> set[str]:
-    """The columns that a schema names, as far as that shows: those of its structs are not its."""
-    depth, names, begins = 0, set(), True
-    for part in re.findall(r"`[^`]*`|[\w.]+|[<>(),]", text):
+def _columns_in(text: str) -> dict[str, str]:
+    """The columns that a schema names and their types' first words: those of its structs are not
+    its."""
+    depth, found, parts = 0, {}, re.findall(r"`[^`]*`|[\w.]+|[<>(),]", text)
+    begins = True
+    for part, after in zip(parts, [*parts[1:], ","], strict=True):
         if part in "<(":
             depth += 1
         elif part in ">)":
@@ -87,9 +101,21 @@ def _names_in(text: str) -> set[str]:
         elif part == ",":
             begins = depth == 0
         elif begins and depth == 0:
-            names.add(part.strip("`").lower())
+            found[part.strip("`").lower()] = "" if after in "<>()," else after.lower()
             begins = False
-    return names
+    return found
+
+
+def _check_types(columns: Mapping[str, str]) -> None:
+    """What Spark would only say of the whole: its parser then blames another column."""
+    for name, kind in columns.items():
+        if not kind:
+            raise SettingsError(f"schema: column '{name}' has no type: write '{name} string'")
+        if kind not in _TYPES:
+            raise SettingsError(
+                f"schema: column '{name}': '{kind}' is no type of Spark; there are string, bigint, "
+                "double, boolean, timestamp and others"
+            )
 
 
 def columns_of(schema: StructType) -> Columns:

@@ -168,11 +168,11 @@ class Desk:
         return {}
 
     async def _ends(self, question: Question) -> Answer:
-        ends = self._work.held_ends()
+        ends, lags = self._work.held_ends(), self._work.lags()
         if question.get("all") is True:
             await self._work.ends.ask_all()
             ends = self._work.ends.known
-        return {"ends": {partition: _end(end) for partition, end in ends.items()}}
+        return {"ends": {p: _end(end) | {"lag": lags.get(p)} for p, end in ends.items()}}
 
 
 class _Lines:

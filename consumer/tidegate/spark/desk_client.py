@@ -103,8 +103,8 @@ class DeskClient:
         self._ask({"ask": "failed", "batch": batch, "error": error})
 
     def ends(self, *, of_all: bool = False) -> dict[PartitionId, dict[str, Any]]:
-        """How far the partitions that we hold have come, as was heard last; or all of the hub, who
-        is asked for it now."""
+        """How far the partitions that we hold have come, as was heard last, and the lag of each; or
+        all of the hub, who is asked for it now."""
         return dict(self._ask({"ask": "ends", "all": of_all})["ends"])
 
     # --- the workers' reports

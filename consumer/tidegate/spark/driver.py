@@ -70,6 +70,7 @@ class _Driver:
             office.start()
             session, standalone = self._parts.open_session(stack, folder)
             self._standing.began(session.application)
+            _log.info("Spark's own pages: %s", session.pages)
             run = self._parts.new_run(office)
             query = self._parts.new_query(session, office, run, folder)
             stack.callback(query.stop)

@@ -16,8 +16,12 @@ from typing import Any
 
 from tidegate.commands.wiring import Setup
 from tidegate.ops.around import OpsSettings
+from tidegate.settings import SettingsError
 from tidegate.spark import shipping
 from tidegate.spark.around import DriverBoard, Relay, around_driver
+from tidegate.spark.columns import columns_of, source_schema
+from tidegate.spark.failures import shortened
+from tidegate.spark.hub_place import check_group
 from tidegate.spark.java import ensure_java
 from tidegate.spark.office import Office
 from tidegate.spark.pipelines import load_pipeline
@@ -58,6 +62,8 @@ class Parts:
         self.setup, self.options = setup, options
         self._environment = environment
         self._spec = setup.group.spark
+        check_group(setup)
+        _of_schema(lambda: source_schema(self._spec.schema))
         self._spark_home = spark_home()
         self._cluster = ClusterPlace.of(environment) if environment.get(NAMESPACE) else None
         self._files = shipping.found_files(self._spec.deps.files, setup.folder)
@@ -123,12 +129,14 @@ class Parts:
         return PipelineRun(self._pipeline, office, self.setup, self.options.name)
 
     def new_query(self, session: Session, office: Office, run: PipelineRun, folder: Path) -> Query:
+        """Raises SettingsError where the schema cannot be read."""
         # Imported here: it may be imported only where a session is.
         from tidegate.spark.source import driven_source  # noqa: PLC0415
 
         spark, name = session.spark, self.setup.group.name
         source = driven_source(self.setup, office.address, office.token)
         spark.dataSource.register(source)
+        _of_schema(lambda: columns_of(spark.readStream.format(source.name()).load().schema))
         every = f"{self._spec.trigger_s * 1000:.0f} milliseconds"
 
         def begin(on_batch: Callable[[Any, int], None], life: Path) -> Any:
@@ -138,3 +146,14 @@ class Parts:
             return writer.trigger(processingTime=every).start()
 
         return Query(begin, run, office, self.standing, folder)
+
+
+def _of_schema(look: Callable[[], object]) -> None:
+    """Looks at the schema; what is wrong with it, by us or by Spark, is said of its key."""
+    try:
+        look()
+    except SettingsError as error:
+        raise SettingsError(f"spec.spark.{error}") from None
+    # Whatever Spark's parser raises.
+    except Exception as error:
+        raise SettingsError(f"spec.spark.schema: {shortened(str(error))}") from None

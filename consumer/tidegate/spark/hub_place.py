@@ -68,3 +68,13 @@ def place_of(setup: Any) -> HubPlace:
         ca_file=spec.ca_file or "",
         buffer_bytes=spec.buffer_bytes,
     )
+
+
+def check_group(setup: Any) -> None:
+    """Whether Spark can be the one that reads a group. Raises SettingsError."""
+    place_of(setup)
+    if setup.group.spec.delivery.checkpoint.by_hand:
+        raise SettingsError(
+            "spec.delivery.checkpoint.byHand: with Spark a batch is handled when it has ended "
+            "well, and nothing names positions by hand: leave it out"
+        )

@@ -186,6 +186,9 @@ class Office:
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs something of the caller's on the office's loop, and gives what comes of it."""
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise RuntimeError("the office's own thread asks it: its loop would wait for itself")
         if not self.is_open or self._loop is None:
             work.close()
             raise self._ended()

@@ -9,6 +9,7 @@ with those that are, and so is one that says nothing there.
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -56,9 +57,24 @@ class BatchOptions:
     consumer_group: str = ""
 
 
+def check(given: Mapping[str, str]) -> None:
+    """What can be wrong before it is known which reader is meant. Raises SettingsError."""
+    found = _known(given, (*_BOTH, *_OF_STREAMS, *_OF_BATCHES), "read and spark.readStream", ())
+    _of_stream(found)
+    _of_batch(found)
+
+
 def stream_options(given: Mapping[str, str]) -> StreamOptions:
     """Raises SettingsError."""
-    found = _known(given, (*_BOTH, *_OF_STREAMS), "readStream", _OF_BATCHES)
+    return _of_stream(_known(given, (*_BOTH, *_OF_STREAMS), "readStream", _OF_BATCHES))
+
+
+def batch_options(given: Mapping[str, str]) -> BatchOptions:
+    """Raises SettingsError."""
+    return _of_batch(_known(given, (*_BOTH, *_OF_BATCHES), "read", _OF_STREAMS))
+
+
+def _of_stream(found: Mapping[str, str]) -> StreamOptions:
     return StreamOptions(
         _file(found),
         members=_number(found, "members", 1),
@@ -69,9 +85,7 @@ def stream_options(given: Mapping[str, str]) -> StreamOptions:
     )
 
 
-def batch_options(given: Mapping[str, str]) -> BatchOptions:
-    """Raises SettingsError."""
-    found = _known(given, (*_BOTH, *_OF_BATCHES), "read", _OF_STREAMS)
+def _of_batch(found: Mapping[str, str]) -> BatchOptions:
     return BatchOptions(
         _file(found),
         begin=_place(found.get("from", EARLIEST), "from"),
@@ -101,9 +115,11 @@ def _known(
             other = next((each for each in of_other if each.lower() == name.lower()), None)
             if other is not None:
                 raise SettingsError(f"option '{other}' says nothing to spark.{where}: leave it out")
+            close = difflib.get_close_matches(name.lower(), by_lower, 1)
+            meant = f": did you mean '{by_lower[close[0]]}'?" if close else ""
             raise SettingsError(
-                f"option '{name}' is not known to format(\"tidegate\"); spark.{where} has "
-                f"{', '.join(sorted(names))}"
+                f"option '{name}' is not known to format(\"tidegate\"){meant or ';'} spark.{where} "
+                f"has {', '.join(sorted(names))}"
             )
         found[known] = text
     return found

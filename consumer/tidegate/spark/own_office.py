@@ -88,10 +88,12 @@ def main(file: str, name: str, members: str) -> int:
     from tidegate.commands.wiring import set_up  # noqa: PLC0415
     from tidegate.ops import logs  # noqa: PLC0415
     from tidegate.ops.secrets import Secrets  # noqa: PLC0415
+    from tidegate.spark.hub_place import check_group  # noqa: PLC0415
     from tidegate.spark.office import Office, OfficeError  # noqa: PLC0415
 
     try:
-        setup = set_up(Path(file), os.environ)
+        setup = set_up(Path(file), os.environ, runs_code=False)
+        check_group(setup)
         logs.set_up(Secrets(setup.secrets), level="WARNING", as_json=False)
         office = Office(setup, name, observer=logs.Logged(setup.group.name, name))
         office.start()

@@ -113,8 +113,11 @@ class Planning:
             accepted, terms.tasks_per_member, terms.hub, terms.desk, puts_aside=terms.puts_aside
         )
 
-    def ends(self) -> dict[PartitionId, int]:
-        """The last event of each partition that we hold, as was heard last."""
+    def ends(self) -> Offset:
+        """Of each partition that we hold: its last event, and how many are not handled."""
         if self._has_left:
-            return self._until or {}
-        return {name: int(end["sequence"]) for name, end in self._client.ends().items()}
+            return {name: {"last": last, "lag": 0} for name, last in (self._until or {}).items()}
+        return {
+            name: {"last": int(end["sequence"]), "lag": end["lag"]}
+            for name, end in self._client.ends().items()
+        }

@@ -74,6 +74,11 @@ class Session:
     def application(self) -> str:
         return str(self._context.applicationId)
 
+    @property
+    def pages(self) -> str:
+        """Where Spark's own pages are."""
+        return str(self._context.uiWebUrl)
+
     def ship(self, files: Iterable[str]) -> None:
         """Every executor gets these files. Raises SessionError."""
         for each in files:

@@ -57,7 +57,12 @@ class SliceWriter:
         states: Mapping[str, State],
     ) -> None:
         """All that a batch has, of all its partitions. Raises SliceError."""
-        helds: dict[str, Held[Contents]] = self._call(self._prepare(news, turns, states))
+        # Looked at here: who makes them asks the same loop, which could not answer itself.
+        named = {
+            partition: named_in(states[partition].peek(state_key(self._output)), partition)
+            for partition in turns
+        }
+        helds: dict[str, Held[Contents]] = self._call(self._prepare(news, turns, named))
         files: Files = []
         after: dict[str, Held[Contents]] = {}
         for partition, turn in turns.items():
@@ -97,21 +102,20 @@ class SliceWriter:
         self,
         news: Mapping[str, Mapping[int, Arrived]],
         turns: Mapping[str, Turn],
-        states: Mapping[str, State],
+        named: Mapping[str, Mapping[int, int]],
     ) -> dict[str, Held[Contents]]:
         """Each partition with all slices in memory that the batch has news of."""
         helds = await together(
-            self._held(partition, turn, news.get(partition, {}), states[partition])
+            self._held(partition, turn, news.get(partition, {}), named[partition])
             for partition, turn in turns.items()
         )
         return dict(zip(turns, helds, strict=True))
 
     async def _held(
-        self, partition: str, turn: Turn, starts: Iterable[int], state: State
+        self, partition: str, turn: Turn, starts: Iterable[int], named: Mapping[int, int]
     ) -> Held[Contents]:
         memory = self._memory.setdefault(partition, _Memory())
         after = turn.after.sequence
-        named = named_in(state.peek(state_key(self._output)), partition)
         held = next((held for held in memory.helds if held.through == after), None)
         looked: set[int] = set()
         if held is None:

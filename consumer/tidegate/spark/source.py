@@ -19,7 +19,13 @@ from tidegate.delivery.policy import OnFailure
 from tidegate.spark.batch_reader import TidegateReader
 from tidegate.spark.columns import columns_of, source_schema
 from tidegate.spark.hub_place import place_of
-from tidegate.spark.options import batch_options, file_option, schema_option, stream_options
+from tidegate.spark.options import (
+    batch_options,
+    check,
+    file_option,
+    schema_option,
+    stream_options,
+)
 from tidegate.spark.planning import Terms
 from tidegate.spark.stream_reader import TidegateStreamReader
 from tidegate.spark.tasks import Desk
@@ -44,6 +50,8 @@ class TidegateDataSource(DataSource):
     def schema(self) -> str:
         if self.terms is not None:
             return source_schema(self.of_bodies)
+        # Of a stream's reader Spark hides what was wrong.
+        check(self.options)
         return source_schema(schema_option(self.options) or self._schema_of_file())
 
     def streamReader(self, schema: StructType) -> TidegateStreamReader:  # noqa: N802
@@ -58,7 +66,8 @@ class TidegateDataSource(DataSource):
         # Imported here: a driver of ours does without.
         from tidegate.commands.wiring import set_up  # noqa: PLC0415
 
-        return set_up(Path(file_option(self.options)), os.environ).group.spark.schema
+        file = Path(file_option(self.options))
+        return set_up(file, os.environ, runs_code=False).group.spark.schema
 
 
 def driven_source(setup: Setup, address: str, token: str) -> type[TidegateDataSource]:

@@ -71,8 +71,8 @@ class TidegateStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._plans().end_here()
 
     def reportLatestOffset(self) -> Offset:  # noqa: N802
-        """For the progress of the query: how far the partitions have come."""
-        return dict(self._plans().ends())
+        """For the progress of the query: the last event of each partition, and the lag."""
+        return self._plans().ends()
 
     def partitions(self, start: Offset, end: Offset) -> list[ReadTask]:  # type: ignore[override]  # noqa: ARG002
         return self._plans().tasks(end)
@@ -108,7 +108,7 @@ class TidegateStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from tidegate.commands.wiring import set_up  # noqa: PLC0415
 
         options = self._options
-        setup = set_up(Path(options.file), os.environ)
+        setup = set_up(Path(options.file), os.environ, runs_code=False)
         hub = place_of(setup)
         # A name of its own for each life: a query that was killed leaves leases of its name.
         name = options.member or f"{socket.gethostname()}-spark-{os.getpid()}"

@@ -28,11 +28,17 @@ def waiting(
     )
 
 
-def lag(held: Mapping[PartitionId, Position], ends: Mapping[PartitionId, PartitionEnd]) -> int:
-    """Events that are there and not handled, of partitions whose ends are known."""
-    known = [(position.sequence, ends[p]) for p, position in held.items() if p in ends]
-    lags = [lag_of(handled=at, end=end.sequence, begins_at=end.begins_at) for at, end in known]
-    return sum(each.events or 0 for each in lags)
+def lags(
+    held: Mapping[PartitionId, Position], ends: Mapping[PartitionId, PartitionEnd]
+) -> dict[PartitionId, int]:
+    """Events that are there and not handled, of each partition whose end is known."""
+    found = {}
+    for partition, position in held.items():
+        end = ends.get(partition)
+        if end is not None:
+            lag = lag_of(handled=position.sequence, end=end.sequence, begins_at=end.begins_at)
+            found[partition] = lag.events or 0
+    return found
 
 
 def _position(

@@ -27,7 +27,7 @@ from tidegate.spark.searching import Fault
 from tidegate.spark.telling import Telling
 from tidegate.spark.tools import Tools
 from tidegate.spark.turns import BatchError, Places, Turns, UnderWay, UnreadError
-from tidegate.spark.waiting import lag, waiting
+from tidegate.spark.waiting import lags, waiting
 
 _LOOK_S = 1.0
 
@@ -94,6 +94,10 @@ class Work:
     def held_ends(self) -> dict[PartitionId, PartitionEnd]:
         """How far the partitions that we hold have come, as was heard last."""
         return {p: end for p, end in self.ends.known.items() if p in self.held}
+
+    def lags(self) -> dict[PartitionId, int]:
+        """Events that are there and not handled, of each partition that we hold."""
+        return lags(self._positions(), self.ends.known)
 
     # --- the planner
 
@@ -278,7 +282,7 @@ class Work:
             tuple(sorted(p for p, held in self.held.items() if held.is_finishing)),
             None if work is None else work.batch.number,
             0.0 if work is None else now - self._begun_at,
-            lag(self._positions(), self.ends.known),
+            sum(self.lags().values()),
             0 if self._asides is None else self._asides.count,
             self._telling.stuck(),
             dict(self.ends.troubles),

@@ -135,6 +135,12 @@ async def test_a_connection_that_was_lost_is_made_again(spark: PlayedSpark) -> N
     assert await spark.plan() is not None
 
 
+async def lags(spark: PlayedSpark) -> dict[str, int]:
+    """What is not handled of each partition."""
+    ends = await asyncio.to_thread(spark.desk.ends)
+    return {partition: end["lag"] for partition, end in ends.items()}
+
+
 async def test_a_stream_that_ends_somewhere_waits_for_what_is_on_its_way_to_us(
     spark: PlayedSpark,
 ) -> None:
@@ -142,6 +148,7 @@ async def test_a_stream_that_ends_somewhere_waits_for_what_is_on_its_way_to_us(
     until = {partition: end["sequence"] for partition, end in ends.items()}
     assert until == {"0": 9, "1": 9}
     assert (await asyncio.to_thread(spark.desk.ends))["0"]["begins_at"] == 0
+    assert await lags(spark) == {"0": 10, "1": 10}
     planned = await asyncio.to_thread(lambda: spark.desk.plan(until=until | {"1": 4}))
     assert planned.waiting == 2
     assert planned.offset is not None
@@ -149,6 +156,7 @@ async def test_a_stream_that_ends_somewhere_waits_for_what_is_on_its_way_to_us(
     assert {p: t.to for p, t in batch.turns.items()} == {"0": 9, "1": 4}
     await spark.read_all(batch)
     await spark.done(batch)
+    assert await lags(spark) == {"0": 0, "1": 5}
     planned = await asyncio.to_thread(lambda: spark.desk.plan(until=until | {"1": 4}))
     assert planned == (None, 0)
     spark.office.follow(())

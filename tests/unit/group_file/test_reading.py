@@ -63,6 +63,15 @@ def test_the_least_that_has_to_be_written() -> None:
     assert group.spec.delivery.on_failure is OnFailure.RETRY
 
 
+def test_code_is_asked_for_only_where_it_is_to_run() -> None:
+    text = LEAST.replace("  handler:\n    code: handler.py:handle\n", "")
+    assert "handler" not in text
+    assert problem(text) == "group.yaml:6: spec.handler is missing: What is done with the events."
+    assert read_group(text, "group.yaml", runs_code=False).name == "home-activity"
+    with pytest.raises(FileError, match=r"spec\.handler has no 'cod': did you mean 'code'"):
+        read_group(f"{text}  handler: {{cod: x}}\n", "group.yaml", runs_code=False)
+
+
 def test_everything_that_delivery_offers() -> None:
     group = read_group(
         LEAST

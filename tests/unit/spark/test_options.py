@@ -12,6 +12,7 @@ from tidegate.spark.options import (
     Place,
     StreamOptions,
     batch_options,
+    check,
     schema_option,
     stream_options,
 )
@@ -39,7 +40,11 @@ def test_a_range_may_be_ends_times_or_numbers() -> None:
     [
         ({}, "option 'file' is missing: name the group file"),
         ({"file": "f", "members": "0"}, "option 'members' '0': write a whole number, 1 or more"),
-        ({"file": "f", "maxEvent": "5"}, "option 'maxEvent' is not known.*maxBytes, maxEvents"),
+        (
+            {"file": "f", "maxevent": "5"},
+            "option 'maxevent' is not known.*did you mean 'maxEvents'.*maxBytes, maxEvents",
+        ),
+        ({"file": "f", "hub": "5"}, "option 'hub' is not known to .*; spark.readStream has file"),
         ({"file": "f", "from": "latest"}, "option 'from' says nothing to spark.readStream"),
     ],
 )
@@ -61,3 +66,14 @@ def test_what_a_stream_cannot_take_is_said(given: Mapping[str, str], said: str) 
 def test_what_a_batch_cannot_take_is_said(given: Mapping[str, str], said: str) -> None:
     with pytest.raises(SettingsError, match=said):
         batch_options({"file": "f", **given})
+
+
+def test_what_is_wrong_for_either_reader_is_said_before_it_is_known_which() -> None:
+    check({"file": "f", "maxEvents": "5", "from": "latest"})
+    for given, said in (
+        ({"file": "f", "members": "x"}, "option 'members' 'x': write a whole number"),
+        ({"file": "f", "to": "never"}, "option 'to' 'never': write earliest"),
+        ({"file": "f", "until": "5"}, "option 'until' is not known"),
+    ):
+        with pytest.raises(SettingsError, match=said):
+            check(given)

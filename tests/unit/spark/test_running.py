@@ -45,18 +45,31 @@ class Desk:
         self.turn = Turn("0", 1, Position("-1", -1), 9)
         self.state: bytes | None = b'{"seen":1}'
         self.stands = 9
+        self._is_at_work = False
 
     def turns(self) -> dict[str, Turn]:
+        self._check()
         return {"0": self.turn}
 
     def state_of(self, partition: str) -> bytes | None:
+        self._check()
         return self.state
 
     def checkpointed(self, partition: str) -> int | None:
+        self._check()
         return self.stands
 
     def call(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run(work)
+        self._check()
+        self._is_at_work = True
+        try:
+            return asyncio.run(work)
+        finally:
+            self._is_at_work = False
+
+    def _check(self) -> None:
+        """It has one loop: what runs there can ask it nothing."""
+        assert not self._is_at_work, "the office would wait for itself"
 
 
 @pytest.fixture

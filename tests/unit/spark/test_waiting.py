@@ -15,7 +15,7 @@ from tidegate.model import (
     PartitionId,
     Position,
 )
-from tidegate.spark.waiting import lag, waiting
+from tidegate.spark.waiting import lags, waiting
 
 OURS = frozenset({"driver-x1"})
 UNTIL = {"0": 9}
@@ -63,4 +63,4 @@ def test_what_retention_took_is_not_waited_for() -> None:
 
 def test_the_lag_is_what_is_left_of_what_is_held() -> None:
     held = {"0": Position("x", 4), "1": Position("x", 4), "2": Position("x", 4)}
-    assert lag(held, {"0": end(9), "1": end(9, 8), "7": end(100)}) == 5 + 2
+    assert lags(held, {"0": end(9), "1": end(9, 8), "7": end(100)}) == {"0": 5, "1": 2}

@@ -1,0 +1,49 @@
+"""Kills what belongs to a driver: itself, an executor, a Python worker, the planner of its query.
+
+    strike(driven, "worker", dice)                      # one of those that are there
+    strike(driven, "driver", dice, life=1)              # the next has the leases of that life
+
+Rules: whom it hits follows from the dice; what was killed comes back by itself but the driver, who
+is started again at once, and whose own processes are gone by then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+
+import psutil
+
+from support.driven_group import NAME, DrivenGroup, are_gone
+from support.wait import wait_until
+
+DRIVER = "driver"
+KINDS = ("worker", "executor", "planner", DRIVER)
+_THERE_S = 300.0
+
+
+def start(driven: DrivenGroup, life: int = 0) -> None:
+    """A driver of two executors. Those of one life find each other's leases."""
+    driven.start("--executors", "2", "--scratch", str(driven.group.folder / f"leases-{life}"))
+
+
+def strike(driven: DrivenGroup, kind: str, dice: random.Random, life: int = 0) -> None:
+    """Kills one process of this kind, somewhere within a batch or between two."""
+    if kind == DRIVER:
+        there = driven.tree()
+        driven.group.kill(NAME)
+        # Nothing of it outlives it.
+        are_gone(there)
+        start(driven, life)
+        return
+    find = {
+        "executor": driven.executors,
+        "planner": driven.planners,
+        "worker": driven.python_workers,
+    }[kind]
+    wait_until(find, _THERE_S, f"a {kind} to be there", lambda: driven.said[-3000:])
+    time.sleep(dice.random())
+    # It may have ended by itself meanwhile: then nothing is proved and nothing is broken.
+    with contextlib.suppress(psutil.NoSuchProcess, IndexError):
+        dice.choice(find()).kill()
