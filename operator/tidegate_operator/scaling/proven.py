@@ -1,4 +1,4 @@
-"""What a group has been seen to handle, with as many consumers as it has, while nothing waited. Pure.
+"""What a group was seen to handle, with as many consumers as it has, while nothing waited. Pure.
 
 What one consumer can handle is worked out from the time that its handler takes, and that depends on
 how many consumers there are: partitions of one consumer hold each other up. So a number that is

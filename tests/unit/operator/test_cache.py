@@ -191,7 +191,7 @@ def test_a_status_that_was_written_is_kept_once_whoever_is_first_to_tell_of_it()
     before = cache.known(HOME).document
     cache.tell(HOME, wrote)
     known = cache.known(HOME).document
-    assert known is before is not None, "nothing has changed that is worth a look"
+    assert known is before and known is not None, "nothing has changed that is worth a look"
     assert known["status"] is wrote
     cache.hear(CONSUMER_GROUP, group("2") | {"status": dict(wrote)}, is_gone=False)
     known = cache.known(HOME).document
