@@ -7,6 +7,11 @@ Rules:
 - Every write carries the resourceVersion that was seen, so that one of two takers loses.
 - The right to act counts from when the renewal was sent, and ends before others may take the Lease.
   When it ends all acts are cancelled, whatever they wait for; they are fenced besides.
+- Two believe that they lead only where a clock stands still or goes wrong by a fifth: a machine
+  that was stopped from outside goes on where it was. It learns of it by its next renewal, which is
+  refused, and the Lease is read at once: after `renew_s` and two requests one of them is left. In
+  so short a time nobody writes sizes in turn: each write is of the Deployment that was seen, a size
+  that somebody has raised is lowered only after a stable while, and nobody goes before it was told.
 - A clean end gives the Lease back, so that the next one need not wait.
 """
 
@@ -107,7 +112,8 @@ def written(
 
 
 class Leader:
-    """See the module. `now` is monotonic, `wall` for people who read the Lease."""
+    """See the module. `now` only goes forward, also while the machine sleeps; `wall` is for people
+    who read the Lease."""
 
     def __init__(
         self,
@@ -127,6 +133,8 @@ class Leader:
         self._leads_until = float("-inf")
         # Who holds the Lease, and since when he was seen to.
         self._led_by, self._led_since = "", now()
+        # Why the Lease could not be read or written the last time.
+        self._trouble = ""
         # When the Lease was last looked after, whatever came of it.
         self.tried_at = now()
 
@@ -184,32 +192,43 @@ class Leader:
         while self.is_leading:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._leads_until - self._now()):
-                    if await self._try_once():
+                    if await self._try_once() or not self.is_leading:
                         return
                     await asyncio.sleep(self._settings.renew_s * 0.2)
 
     async def _try_once(self) -> bool:
         """Takes or renews the Lease if that is our turn; whether we hold it now."""
-        sent_at = self.tried_at = self._now()
         try:
-            if self._lease is None or not self.is_leading:
-                self._lease = await self._leases.read()
-                self._see(self._lease)
-            turn = turn_of(self._seen, self._settings.identity, self._now())
-            if turn is Turn.WAIT:
-                self._leads_until = float("-inf")
-                return False
-            sent_at = self._now()
-            document = written(self._lease, self._settings, turn, self._wall())
-            self._lease = await self._leases.write(document)
-            self._see(self._lease)
+            try:
+                held = await self._take_or_renew()
+            except LeaseTaken:
+                # Somebody wrote it, or it was us and the answer was lost: it is read, and until
+                # then nobody acts on what was seen.
+                self._lease = None
+                held = await self._take_or_renew()
         except LeaseTaken:
-            # Somebody wrote it: it is read again, and until then nobody acts on what was seen.
             self._lease = None
             return False
         except LeaseUnreachable as problem:
-            _log.warning("the Lease of the leader: %s", problem)
+            self._complain(str(problem))
             return False
+        self._complain("")
+        return held
+
+    async def _take_or_renew(self) -> bool:
+        """Raises LeaseTaken, LeaseUnreachable."""
+        self.tried_at = self._now()
+        if self._lease is None or not self.is_leading:
+            self._lease = await self._leases.read()
+            self._see(self._lease)
+        turn = turn_of(self._seen, self._settings.identity, self._now())
+        if turn is Turn.WAIT:
+            self._leads_until = float("-inf")
+            return False
+        sent_at = self._now()
+        document = written(self._lease, self._settings, turn, self._wall())
+        self._lease = await self._leases.write(document)
+        self._see(self._lease)
         self._leads_until = sent_at + self._settings.leads_for_s
         return True
 
@@ -218,6 +237,14 @@ class Leader:
         self._seen = sighting_of(lease, seen, now) if lease is not None else None
         if self.holder != self._led_by:
             self._led_by, self._led_since = self.holder, now
+
+    def _complain(self, trouble: str) -> None:
+        """Says each trouble once, and that it is over."""
+        if trouble and trouble != self._trouble:
+            _log.warning("the Lease of the leader: %s", trouble)
+        elif self._trouble and not trouble:
+            _log.info("the Lease of the leader can be read and written again")
+        self._trouble = trouble
 
     async def _give_back(self) -> None:
         """Lets the Lease go, if it is ours; what does not work ends by itself."""

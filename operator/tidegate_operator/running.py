@@ -51,6 +51,13 @@ _TIDY_EVERY_S = 60.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+def awake_or_asleep() -> float:
+    """Seconds that only go forward, also while the machine sleeps, where its system counts those:
+    who has slept through the end of a Lease knows it when it wakes up."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
 class EndedError(Exception):
     """A part of the operator has ended that never ends by itself."""
 
@@ -89,7 +96,7 @@ class Operator:
         self.settings = settings
         self._control = control
         self.cache = Cache()
-        dice, now, wall = random.random, time.monotonic, time.time
+        dice, now, wall = random.random, awake_or_asleep, time.time
         self.leader = Leader(KubeLeases(control, settings), settings, now, wall, dice)
         self.workers = Workers(self._round, settings, now, dice, expected=(KubeError,))
         self.watches = Watches(control, self.cache, settings, now, self.hear)
@@ -125,7 +132,7 @@ class Operator:
         async with AsyncExitStack() as stack:
             if listen is not None:
                 pages = {PATH: self._groups.answer}
-                endpoints = await serve(listen, self._metrics, self.health, time.monotonic, pages)
+                endpoints = await serve(listen, self._metrics, self.health, awake_or_asleep, pages)
                 stack.push_async_callback(endpoints.close)
                 _log.info("metrics, health and groups at %s", endpoints.url)
             stack.push_async_callback(self._edges.ledgers.close)

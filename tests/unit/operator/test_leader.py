@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -69,14 +70,16 @@ class Candidate:
     """An operator that notes when it acts."""
 
     def __init__(
-        self, cluster: Cluster, name: str, wall: Callable[[], float] = lambda: 0.0
+        self,
+        cluster: Cluster,
+        name: str,
+        wall: Callable[[], float] = lambda: 0.0,
+        now: Callable[[], float] = virtual_time.now,
     ) -> None:
         settings = OperatorSettings(identity=name, leader_namespace="tidegate", image="x")
         self.name = name
         self.terms: list[tuple[float, float]] = []
-        self.leader = Leader(
-            Connection(cluster, name), settings, virtual_time.now, wall, lambda: 0.5
-        )
+        self.leader = Leader(Connection(cluster, name), settings, now, wall, lambda: 0.5)
         self.task = asyncio.create_task(self.leader.run(self._lead))
         self._began: float | None = None
 
@@ -239,6 +242,83 @@ def test_a_lease_that_nobody_holds_is_taken() -> None:
     assert turn_of(None, "a", 0.0) is Turn.TAKE
     assert turn_of(Sighting("", "3", 1.0, 0.0), "a", 0.0) is Turn.TAKE
     assert turn_of(Sighting("a", "3", 15.0, 0.0), "a", 99.0) is Turn.RENEW
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_the_network_does_no_two_act_at_once_though_one_clock_is_slower(seed: int) -> None:
+    """By less than a fifth: so much sooner the right to act ends than the Lease."""
+
+    async def course() -> None:
+        dice, cluster = random.Random(seed), Cluster()
+        drift = dice.choice((0.85, 1.0, 1.15))
+        # In steps that sum up exactly, so that waiting for what is left of a moment gets on.
+        one = Candidate(cluster, "a", now=lambda: round(virtual_time.now() * drift * 64) / 64)
+        two = Candidate(cluster, "b")
+        terms = 0
+        for _ in range(60):
+            befallen = dice.choice(("a", "b"))
+            {"cut": cluster.cut_off, "deaf": cluster.deaf}[dice.choice(("cut", "deaf"))].add(
+                befallen
+            )
+            cluster.latency_s = dice.choice((0.02, 0.5, 4.0))
+            for _ in range(dice.randrange(20, 300)):
+                await asyncio.sleep(0.1)
+                assert not (one.acts and two.acts)
+            if dice.random() < 0.7:
+                cluster.cut_off.clear()
+                cluster.deaf.clear()
+            terms = len(one.terms) + len(two.terms)
+        assert terms > 3, "they took turns"
+        await one.end()
+        await two.end()
+
+    virtual_time.run(course())
+
+
+def test_who_has_slept_through_the_end_of_its_lease_knows_it_by_its_next_renewal() -> None:
+    """Its clock stood still, with all else: it still believes that it leads."""
+
+    async def course() -> None:
+        cluster = Cluster()
+        one = Candidate(cluster, "a")
+        await until(lambda: one.acts)
+        # Just after a renewal, so that the next one is as far away as it can be.
+        await until(lambda: cluster.writes == 4)
+        assert cluster.lease is not None
+        # As somebody writes it who has found it free.
+        await Connection(cluster, "b").write(
+            {**cluster.lease, "spec": {"holderIdentity": "b", "leaseDurationSeconds": 15}}
+        )
+        taken_at = virtual_time.now()
+        assert one.acts
+        await until(lambda: not one.acts)
+        requests_s = 3 * cluster.latency_s
+        assert virtual_time.now() - taken_at < SETTINGS.renew_s + requests_s
+        await one.end()
+
+    virtual_time.run(course())
+
+
+def test_a_lease_that_cannot_be_reached_is_told_once_and_told_when_it_is_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def course() -> None:
+        cluster = Cluster()
+        one = Candidate(cluster, "a")
+        await until(lambda: one.acts)
+        cluster.cut_off.add("a")
+        await asyncio.sleep(300)
+        cluster.cut_off.clear()
+        await until(lambda: one.acts)
+        await one.end()
+
+    caplog.set_level("INFO", "tidegate.operator.leader")
+    virtual_time.run(course())
+    said = [record.getMessage() for record in caplog.records if "the Lease" in record.getMessage()]
+    assert [text.split(": ")[-1] for text in said if text.startswith("the Lease")] == [
+        "nothing answers",
+        "the Lease of the leader can be read and written again",
+    ]
 
 
 def test_a_part_that_fails_ends_the_leading_with_its_reason() -> None:
