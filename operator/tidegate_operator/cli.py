@@ -62,6 +62,12 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--image", required=True, help="the image of the groups that name none")
     add(
+        "--spark-image",
+        default="",
+        metavar="IMAGE",
+        help="the same for groups with engine: spark; without it there are none",
+    )
+    add(
         "--image-pull-policy",
         default="IfNotPresent",
         choices=("Always", "IfNotPresent", "Never"),
@@ -124,6 +130,7 @@ def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str]) -
         leader_name=arguments.leader_name,
         namespaces=tuple(dict.fromkeys(arguments.namespace)),
         image=arguments.image,
+        spark_image=arguments.spark_image,
         image_pull_policy=arguments.image_pull_policy,
         identity_hosts=IdentityHosts(
             hosts_of(_STORAGE_HOSTS, arguments.identity_storage_hosts),

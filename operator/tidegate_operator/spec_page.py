@@ -57,12 +57,12 @@ first number, and `scaling: {mode: External}`. `kubectl scale` works without one
 consumers stay up, and go on at once when the pause ends.
 
 ## What is made
-For a group `NAME` the operator makes a Deployment, a Service without an address of its own, a
-ServiceAccount and a PodDisruptionBudget, all called `NAME`, and a ConfigMap `NAME-group` with the
-group file. They carry the label `tidegate.dev/group: NAME`, belong to the ConsumerGroup and go with
-it. What is changed in them by hand is put back: change the ConsumerGroup, whose `template` is
+For a group `NAME` with `engine: python` the operator makes a Deployment, a Service without an
+address of its own, a ServiceAccount and a PodDisruptionBudget, all called `NAME`, and a ConfigMap
+`NAME-group` with the group file. They carry the label `tidegate.dev/group: NAME`, belong to the
+ConsumerGroup and go with it. What is changed in them by hand is put back: change the ConsumerGroup, whose `template` is
 merged over the pods'. The ledger stays when a group is deleted, unless `ledger.onDelete` says
-otherwise.
+otherwise. What is made with `engine: spark` is in [spark.md](spark.md#what-is-made).
 
 """
 

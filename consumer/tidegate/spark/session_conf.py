@@ -28,7 +28,10 @@ CONTAINER = "executor"
 
 DRIVER_PORT = 7078
 BLOCKS_PORT = 7079
+OFFICE_PORT = 7081
 UI_PORT = 4040
+# Of a core, in thousandths, that an executor asks the cluster for, for each of its cores.
+CPU_OF_CORE = 250
 # Kubernetes takes names of 63 characters; Spark adds to these.
 _LONGEST_PREFIX = 47
 
@@ -89,6 +92,9 @@ class LocalPlace:
     # For what Spark writes; removed with the driver.
     folder: Path
 
+    def defaults(self, _spec: SparkSpec) -> dict[str, str]:
+        return {}
+
     def conf(self, _group: str, _spec: SparkSpec) -> dict[str, str]:
         return {
             "spark.master": self.master,
@@ -135,6 +141,11 @@ class ClusterPlace:
             environment.get(TEMPLATE, ""),
         )
 
+    def defaults(self, spec: SparkSpec) -> dict[str, str]:
+        """What a user may change."""
+        cpu = f"{spec.executor.cores * CPU_OF_CORE}m"
+        return {"spark.kubernetes.executor.request.cores": cpu}
+
     def conf(self, group: str, spec: SparkSpec) -> dict[str, str]:
         executor = spec.executor
         found = {
@@ -153,8 +164,10 @@ class ClusterPlace:
             "spark.kubernetes.driver.pod.name": self.pod,
             "spark.kubernetes.executor.podNamePrefix": group[:_LONGEST_PREFIX].rstrip("-."),
             "spark.kubernetes.allocation.pods.allocator": "statefulset",
-            "spark.kubernetes.executor.deleteOnTermination": "true",
-            # The driver may not, and has none.
+            # The driver may delete nothing, and make nothing but a StatefulSet, which goes with its
+            # pod.
+            "spark.kubernetes.executor.deleteOnTermination": "false",
+            "spark.kubernetes.executor.disableConfigMap": "true",
             "spark.kubernetes.driver.service.deleteOnTermination": "false",
             "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
         }
@@ -176,6 +189,7 @@ def session_conf(group: str, spec: SparkSpec, place: Place) -> dict[str, str]:
     packages = {"spark.jars.packages": ",".join(spec.deps.packages)} if spec.deps.packages else {}
     return {
         **_DEFAULTS,
+        **place.defaults(spec),
         **spec.spark_conf,
         **_ALWAYS,
         **packages,

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from support.cluster_groups import Document, example
 from tidegate.group_file.names import camel_name
 from tidegate.group_file.reading import read_group
+from tidegate.group_file.spark_spec import EngineKind
 from tidegate.group_file.spec import OPERATORS, GroupSpec, HandlerSpec, LedgerSpec, Secret
 from tidegate.settings import SettingsError
 from tidegate_operator.model import Wish
 from tidegate_operator.scaling import Floor, Mode, Policy
 from tidegate_operator.spec import (
-    EngineKind,
     OnDelete,
     OperatedHandler,
     OperatedLedger,

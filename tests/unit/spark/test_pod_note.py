@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 
 from tidegate.spark.failures import Failure
-from tidegate.spark.pod_note import ANNOTATION, PodNote
-from tidegate.spark.standing import LastBatch, Standing
+from tidegate.spark.pod_note import PodNote
+from tidegate.spark.standing import ANNOTATION, LastBatch, Standing
 
 
 class Api:
