@@ -41,6 +41,7 @@ async def workload_of(
     drivers = own_pods(notes, (pod for pod in pods if pod.role is Role.DRIVER))
     executors = tuple(pod for pod in pods if pod.role is Role.EXECUTOR)
     sets: tuple[SetFacts, ...] = ()
+    reason = "ExecutorsUnknown"
     is_known, refused = facts.is_revision_known, ""
     try:
         sets = await sets_of(edges, key, notes, drivers, executors)
@@ -48,15 +49,15 @@ async def workload_of(
         # Taken for gone, executors would be made anew; nobody leaves until they are seen.
         is_known = False
         words = f"it is not known which executors there are, so nothing is changed: {problem}"
-        failures += (failure_since(notes, "ExecutorsUnknown", words, edges.now()),)
+        failures += (failure_since(notes, reason, words, edges.now()),)
     crew = crew_of(facts, told_executors(deployment), drivers, executors, sets, alive)
     try:
         refused = await why_missing(edges, key, notes, crew.standing, executors)
     except KubeError as problem:
         words = f"it is not known why executors are missing: {problem}"
-        failures += (failure_since(notes, "ExecutorsUnknown", words, edges.now()),)
+        failures += (failure_since(notes, reason, words, edges.now()),)
     if not failures:
-        notes.troubles.pop("ExecutorsUnknown", None)
+        notes.troubles.pop(reason, None)
     facts = replace(
         crew.workload, is_revision_known=is_known, failure=crew.workload.failure or refused
     )

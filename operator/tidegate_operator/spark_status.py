@@ -46,7 +46,7 @@ def _batch(note: DriverNote) -> dict[str, Any] | None:
     return {
         "time": time_text(note.batch_at),
         "events": note.batch_events,
-        "seconds": round(note.batch_s, 3),
+        "tookSeconds": round(note.batch_s, 3),
     }
 
 

@@ -178,7 +178,7 @@ class LastBatchShape:
 
     time: str = field(metadata=_said("When it ended.", format="date-time"))
     events: int | None = field(default=None, metadata=_said("How many events it had.", **_LONG))
-    seconds: float | None = field(default=None, metadata=_said("How long it took."))
+    took_s: float | None = field(default=None, metadata=_said("How long it took."))
 
 
 @dataclass(frozen=True, slots=True)

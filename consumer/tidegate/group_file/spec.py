@@ -271,7 +271,6 @@ class FileSpec(GroupSpec):
 OPERATORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "spec": (
-            "engine",
             "image",
             "paused",
             "pausedPartitions",

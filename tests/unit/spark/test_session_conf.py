@@ -27,6 +27,7 @@ FREE = {
     "spark.executor.logs.rolling.maxRetainedFiles",
     "spark.executor.logs.rolling.maxSize",
     "spark.executor.logs.rolling.strategy",
+    "spark.kubernetes.executor.request.cores",
     "spark.locality.wait",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled",
     "spark.sql.session.timeZone",
