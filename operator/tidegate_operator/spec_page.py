@@ -62,7 +62,8 @@ address of its own, a ServiceAccount and a PodDisruptionBudget, all called `NAME
 `NAME-group` with the group file. They carry the label `tidegate.dev/group: NAME`, belong to the
 ConsumerGroup and go with it. What is changed in them by hand is put back: change the
 ConsumerGroup, whose `template` is merged over the pods'. The ledger stays when a group is deleted,
-unless `ledger.onDelete` says otherwise. What is made with `engine: spark` is in [spark.md](spark.md#what-is-made).
+unless `ledger.onDelete` says otherwise. What is made with `engine: spark` is in
+[spark.md](spark.md#what-is-made).
 
 """
 
