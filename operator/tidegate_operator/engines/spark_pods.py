@@ -75,7 +75,7 @@ EXECUTOR = Outline("spec.spark.executor.template", Role.EXECUTOR)
 
 def role_labels(key: GroupKey, role: Role) -> dict[str, str]:
     """By which the pods of a role are found."""
-    return {**selector_of(key), ROLE_LABEL: role}
+    return {**selector_of(key), ROLE_LABEL: str(role)}
 
 
 def driver_account(wanted: RenderInput) -> str:
