@@ -146,7 +146,7 @@ def _kept(outline: Outline) -> Iterator[Kept]:
     yield (
         f"{at}.spec.restartPolicy",
         lambda template: template["spec"].get("restartPolicy", "Always"),
-        f"a {outline.container} is always started again; leave it out",
+        f"the {outline.container} is always started again; leave it out",
     )
     yield (
         f"{at}.spec.serviceAccountName",
