@@ -37,6 +37,8 @@ from tidegate_operator.kinds import (
 from tidegate_operator.wording import time_text
 from tidegate_operator.workers import Round
 
+# The partitions of the groups that have executors.
+OWNED = [str(number) for number in range(4)]
 LABELS = {"tidegate.dev/group": KEY.name}
 
 

@@ -2,39 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
-from support.operated_spark import SparkWorld
-from support.operated_world import KEY, NAME
+from support.operated_spark import OWNED, SparkWorld
+from support.operated_world import KEY, NAME, OperatedWorld
 from tidegate.ports import Break, WriteRoster
 from tidegate_operator.executors import set_name
 from tidegate_operator.kinds import POD, STATEFUL_SET, ObjectName
-
-OWNED = [str(number) for number in range(4)]
-
-
-@pytest.fixture
-def one() -> SparkWorld:
-    """A group of one executor, which owns everything."""
-    world = SparkWorld(replicas=1)
-    world.begin_driver()
-    (member,) = world.count_executors("driver-1", "app-1")
-    for partition in OWNED:
-        world.own(partition, member)
-    world.settle()
-    return world
-
-
-@pytest.fixture
-def three() -> SparkWorld:
-    """The same of three, of which each owns something."""
-    world = SparkWorld(replicas=3)
-    world.begin_driver()
-    members = world.count_executors("driver-1", "app-1")
-    for partition in OWNED:
-        world.own(partition, members[int(partition) % 3])
-    world.settle()
-    return world
 
 
 def roster_of(world: SparkWorld) -> WriteRoster:
@@ -217,3 +189,18 @@ def test_executors_of_somebody_else_are_nobodys(one: SparkWorld) -> None:
         one.round()
         assert one.ledger.performed == []
     assert one.status["ready"] == "1/1"
+
+
+def test_a_group_on_spark_on_which_nothing_happens_is_written_nowhere(three: SparkWorld) -> None:
+    three.settle()
+    for _ in range(30):
+        three.round(after_s=5.0)
+        assert three.kube.written == []
+
+
+def test_a_group_without_spark_asks_for_no_stateful_set() -> None:
+    world = OperatedWorld()
+    world.put_secret()
+    world.create(scaling={"min": 2, "max": 4})
+    world.settle()
+    assert not [each for each in world.kube.asked if "StatefulSet" in each or "Role" in each]
