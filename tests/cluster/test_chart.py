@@ -27,7 +27,10 @@ from support.helm_chart import (
     only,
     operator_of,
 )
+from tidegate.group_file.spark_spec import EngineKind
 from tidegate_operator.cli import parser
+from tidegate_operator.engines import RenderInput, engine_of
+from tidegate_operator.model import GroupKey
 
 SCOPES: dict[str, list[str]] = {"cluster": [], "one": [NAMESPACE], "two": ["alpha", "beta"]}
 SWITCHES: dict[str, tuple[Document, Document]] = {
@@ -242,7 +245,12 @@ def test_an_api_server_takes_all_of_it_and_lets_restricted_pods_alone_run(
         ("watch", "secrets", False),
         ("list", "configmaps", True),
         ("watch", "configmaps", False),
-        ("create", "roles.rbac.authorization.k8s.io", False),
+        ("create", "roles.rbac.authorization.k8s.io", True),
+        ("escalate", "roles.rbac.authorization.k8s.io", False),
+        ("bind", "roles.rbac.authorization.k8s.io", False),
+        ("create", "clusterroles.rbac.authorization.k8s.io", False),
+        ("patch", "statefulsets.apps", True),
+        ("list", "statefulsets.apps", False),
         ("create", "events", True),
         ("update", "leases.coordination.k8s.io/tidegate-operator", True),
         ("update", "leases.coordination.k8s.io/another", False),
@@ -264,6 +272,51 @@ def test_the_operator_may_do_what_it_needs_and_no_more(
         *([f"--subresource={part}"] if part else []),
     )  # fmt: skip
     assert asked.stdout.strip() == ("yes" if may else "no"), asked.stderr
+
+
+ON_SPARK = (
+    ("create", "roles.rbac.authorization.k8s.io"),
+    ("create", "rolebindings.rbac.authorization.k8s.io"),
+    ("get", "statefulsets.apps"),
+    ("create", "statefulsets.apps"),
+    ("list", "events"),
+)
+
+
+def test_without_spark_the_operator_has_none_of_the_rights_that_it_needs_for_it(
+    helm: Helm, api: Kubectl
+) -> None:
+    without = helm.rendered(spark={"enabled": False}, fullnameOverride="plain")
+    (operator,) = of_kind(without, "Deployment")
+    (container,) = operator["spec"]["template"]["spec"]["containers"]
+    assert "--spark-image" not in container["args"]
+    rights = of_kind(without, "ServiceAccount", "ClusterRole", "ClusterRoleBinding")
+    api.said("apply", "--server-side", "-f", "-", stdin=as_stream(rights))
+    who = f"--as=system:serviceaccount:{NAMESPACE}:plain-operator"
+    for verb, kind in ON_SPARK:
+        asked = api.tried("auth", "can-i", verb, kind, "-n", NAMESPACE, who)
+        assert asked.stdout.strip() == "no", f"{verb} {kind}"
+
+
+def test_the_operator_may_give_a_driver_its_role_and_nothing_more(
+    helm: Helm, api: Kubectl
+) -> None:
+    """Kubernetes lets nobody give what he does not have: the chart's role has all of it."""
+    rights = of_kind(
+        helm.rendered(), "ServiceAccount", "Role", "RoleBinding", "ClusterRole",
+        "ClusterRoleBinding",
+    )  # fmt: skip
+    api.said("apply", "--server-side", "-f", "-", stdin=as_stream(rights))
+    who = f"--as=system:serviceaccount:{NAMESPACE}:tidegate-operator"
+    wanted = RenderInput(GroupKey(NAMESPACE, "activity"), "uid-1", "kind: x\n", "none.example/s:1")
+    manifests = list(engine_of(EngineKind.SPARK).manifests(wanted))
+    for each in manifests:
+        del each["metadata"]["ownerReferences"]  # there is no such group
+    api.said("apply", "--server-side", who, "-f", "-", stdin=as_stream(manifests))
+    (role,) = of_kind(manifests, "Role")
+    role["rules"].append({"apiGroups": [""], "resources": ["pods/exec"], "verbs": ["create"]})
+    refused = api.refusal("apply", "--server-side", who, "-f", "-", stdin=as_stream([role]))
+    assert "attempting to grant RBAC permissions not currently held" in refused
 
 
 def as_stream(documents: list[Any]) -> str:
