@@ -36,9 +36,9 @@ async def workload_of(
     if engine is EngineKind.PYTHON:
         ours = own_pods(notes, pods)
         return Workload(key, engine, deployment, facts, ours, failures)
-    if deployment is None or facts is None:
-        return Workload(key, engine, None, None, spark=SparkFacts())
     drivers = own_pods(notes, (pod for pod in pods if pod.role is Role.DRIVER))
+    if deployment is None or facts is None:
+        return Workload(key, engine, None, None, (), failures, SparkFacts(drivers))
     executors = tuple(pod for pod in pods if pod.role is Role.EXECUTOR)
     sets: tuple[SetFacts, ...] = ()
     reason = "ExecutorsUnknown"

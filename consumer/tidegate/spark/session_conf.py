@@ -42,6 +42,8 @@ _DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.locality.wait": "0s",
     "spark.ui.showConsoleProgress": "false",
+    # Whoever sees its pages ends nothing by them.
+    "spark.ui.killEnabled": "false",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
     # A session that runs for weeks remembers little of its past.
     "spark.ui.retainedJobs": "100",

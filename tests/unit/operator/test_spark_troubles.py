@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
+
+import pytest
 
 from support.operated_spark import SparkWorld
 from tidegate_operator.executors import set_name
@@ -96,3 +99,45 @@ def test_what_is_wrong_with_an_executor_names_its_pod_and_its_template(one: Spar
         f"The image of pod {pod} cannot be pulled: no such image. Mend spec.image, or give the "
         "pull secret in spec.spark.executor.template (imagePullSecrets). 1 pod read on.",
     )
+
+
+def test_an_operator_without_spark_says_how_to_give_it_one() -> None:
+    world = SparkWorld(replicas=1)
+    world.start()
+    settings = dataclasses.replace(world.edges.settings, spark_image="")
+    world.edges = dataclasses.replace(world.edges, settings=settings)
+    before = world.deployment
+    world.settle()
+    truth, reason, message = world.condition("Ready")
+    assert (truth, reason) == ("False", "EngineNotThere")
+    assert "Set spark.enabled: true among the values of its chart" in message
+    assert world.deployment == before, "what stands goes on"
+
+
+@pytest.mark.parametrize("last_words", ["", "DriverOutOfMemory: the driver's JVM had too little"])
+def test_the_last_words_of_a_driver_that_has_ended_stand_in_the_status(
+    one: SparkWorld, last_words: str
+) -> None:
+    one.end_container("driver-1", "driver", last_words)
+    one.round()
+    assert one.status["spark"].get("failure", "") == last_words
+    assert one.status["spark"]["phase"] == "CrashLoopBackOff"
+    assert one.condition("Ready")[1] == "CrashLoop"
+
+
+def test_a_ledger_that_is_to_go_waits_for_the_driver_that_holds_it() -> None:
+    world = SparkWorld(replicas=1, ledger={
+        "container": "ledger", "onDelete": "Delete",
+        "connectionString": {"secret": "azure", "key": "storage"},
+    })  # fmt: skip
+    world.begin_driver()
+    world.count_executors("driver-1", "app-1")
+    world.settle()
+    world.delete()
+    for _ in range(3):
+        world.round()
+    assert world.deployment is None and not world.ledger.erased
+    world.take_driver("driver-1", "app-1")
+    for _ in range(3):
+        world.round()
+    assert world.ledger.erased == 1

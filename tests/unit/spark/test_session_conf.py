@@ -34,6 +34,7 @@ FREE = {
     "spark.sql.shuffle.partitions",
     "spark.sql.streaming.numRecentProgressUpdates",
     "spark.sql.ui.retainedExecutions",
+    "spark.ui.killEnabled",
     "spark.ui.retainedJobs",
     "spark.ui.retainedStages",
     "spark.ui.retainedTasks",
