@@ -60,19 +60,7 @@ def parser() -> argparse.ArgumentParser:
     where.add_argument(
         "--all-namespaces", action="store_true", help="look after the groups of every namespace"
     )
-    add("--image", required=True, help="the image of the groups that name none")
-    add(
-        "--spark-image",
-        default="",
-        metavar="IMAGE",
-        help="the same for groups with engine: spark; without it there are none",
-    )
-    add(
-        "--image-pull-policy",
-        default="IfNotPresent",
-        choices=("Always", "IfNotPresent", "Never"),
-        help="of their pods (default: %(default)s)",
-    )
+    _add_images(run)
     for option, service, hosts in (
         (_STORAGE_HOSTS, "storage", STORAGE),
         (_HUB_HOSTS, "Event Hubs", HUBS),
@@ -118,6 +106,23 @@ def parser() -> argparse.ArgumentParser:
     add("--log-level", default="INFO", choices=logs.LEVELS, help="(default: %(default)s)")
     add("--log-format", default="auto", choices=("auto", "json", "text"), help="of the log")
     return top
+
+
+def _add_images(run: argparse.ArgumentParser) -> None:
+    add = run.add_argument
+    add("--image", required=True, help="the image of the groups that name none")
+    add(
+        "--spark-image",
+        default="",
+        metavar="IMAGE",
+        help="the same for groups with engine: spark; without it there are none",
+    )
+    add(
+        "--image-pull-policy",
+        default="IfNotPresent",
+        choices=("Always", "IfNotPresent", "Never"),
+        help="of their pods (default: %(default)s)",
+    )
 
 
 def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str]) -> OperatorSettings:

@@ -71,6 +71,7 @@ def test_the_example_has_its_first_batch_within_a_minute(
             2 * FIRST_BATCH_S,
         )
         took_s = time.time() - applied_at
+        assert batch is not None
         group.until("all to be handled", lambda: group.status().get("lag") == 0, 60)
     show(capsys, f"the first batch, of {batch['events']} events, {took_s:.0f} s after apply")
     assert took_s <= FIRST_BATCH_S

@@ -37,7 +37,9 @@ SCALING: Document = {
     "shrinkAfterSeconds": SHRINK_S,
 }
 SMALL: Document = {
-    "triggerSeconds": 1,
+    # A batch takes half a second however little is in it: seen each second, it would be work for
+    # more executors than are needed.
+    "triggerSeconds": 4,
     # A batch that takes long keeps partitions from being given away.
     "maxEvents": 600,
     "sparkConf": {"spark.kubernetes.executor.request.cores": "20m"},
@@ -206,10 +208,9 @@ def python_member(name: str) -> Document:
             "delivery": {"batch": {"maxEvents": 50}, "timeoutSeconds": 60},
         },
     }  # fmt: skip
-    folder = "/tmp/group"
     script = (
-        f"mkdir {folder} && cp /code/counting.py {folder} && printf %s \"$GROUP\" > "
-        f"{folder}/group.yaml && exec tidegate run {folder}/group.yaml --name {name}"
+        "cd /scratch && cp /code/counting.py . && printf %s \"$GROUP\" > group.yaml && "
+        f"exec tidegate run group.yaml --name {name}"
     )
     main = container(TIDEGATE) | {
         "command": ["tini", "--", "sh", "-c", script],
@@ -221,7 +222,7 @@ def python_member(name: str) -> Document:
             ),
         ],
         "volumeMounts": [
-            {"name": "code", "mountPath": "/code"}, {"name": "scratch", "mountPath": "/tmp"}
+            {"name": "code", "mountPath": "/code"}, {"name": "scratch", "mountPath": "/scratch"}
         ],
     }  # fmt: skip
     volumes = [

@@ -192,12 +192,11 @@ class SparkWorld(OperatedWorld):
             memory.perform_at(CreateOwnership(partition), self.now)
         listing = memory.perform_at(List(), self.now)
         assert isinstance(listing, Listing)
-        row, lease = listing.ownerships[partition], f"of-{partition}-{member}"
-        memory.perform_at(Acquire(partition, lease, row.etag), self.now)
+        row, taken = listing.ownerships[partition], f"of-{partition}-{member}"
+        memory.perform_at(Acquire(partition, taken, row.etag), self.now)
         owner = Owner(member, "life")
-        wrote = WriteOwnership(partition, lease, row.etag, owner, row.epoch + 1, "n")
-        etag = memory.perform_at(wrote, self.now)
-        self._owned[partition] = lease, str(etag)
+        write = WriteOwnership(partition, taken, row.etag, owner, row.epoch + 1, "n")
+        self._owned[partition] = taken, str(memory.perform_at(write, self.now))
 
     # --- what is there
 

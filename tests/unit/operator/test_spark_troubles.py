@@ -136,7 +136,7 @@ def test_a_ledger_that_is_to_go_waits_for_the_driver_that_holds_it() -> None:
     world.delete()
     for _ in range(3):
         world.round()
-    assert world.deployment is None and not world.ledger.erased
+    assert (world.deployment, world.ledger.erased) == (None, 0)
     world.take_driver("driver-1", "app-1")
     for _ in range(3):
         world.round()
