@@ -73,7 +73,7 @@ class Seen:
     observation: Observation
     document: Document
     workload: Workload
-    # All pods that the watch had told of.
+    # What the watch had told of all pods.
     told: tuple[PodFacts, ...]
     # None where the ConsumerGroup could never be read.
     spec: OperatorSpec | None

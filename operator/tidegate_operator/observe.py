@@ -7,6 +7,8 @@ Kubernetes are taken last, so that they are the newest.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tidegate.balance.listed import alive_members
 from tidegate.commands.rosters import is_anybody_alive
 from tidegate.settings import SettingsError
@@ -23,6 +25,7 @@ from tidegate_operator.model import (
     GroupKey,
     LedgerView,
     Observation,
+    PodFacts,
     Wish,
 )
 from tidegate_operator.opening import open_group
@@ -83,7 +86,7 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
         observation=observation,
         document=document,
         workload=workload,
-        told=tuple(known.pods.values()),
+        told=_told(known),
         spec=spec,
         sight=sight,
         can_be_rendered=not notes.troubles.keys() & {"SpecInvalid", "SettingsInvalid", SHARED},
@@ -99,7 +102,15 @@ def _is_settled(known: Known, notes: Notes) -> bool:
         and notes.steps.is_settled
         and seen.document is known.document
         and seen.deployment is known.deployment
-        and seen.told == tuple(known.pods.values())
+        and seen.told == _told(known)
+    )
+
+
+def _told(known: Known) -> tuple[PodFacts, ...]:
+    """What the watch has told of pods, but for what drivers write of each batch."""
+    return tuple(
+        pod if pod.spark is None else replace(pod, spark=replace(pod.spark, note=""))
+        for pod in known.pods.values()
     )
 
 
