@@ -54,7 +54,9 @@ _DEFAULTS = {
     # What the shuffles of past batches left is found by the garbage collector alone, and an
     # executor that ends moves all that is left.
     "spark.cleaner.periodicGC.interval": "2min",
-    # Executors log without end.
+    # Executors log without end, and of each task unless they are told as the driver is.
+    "spark.log.level": "WARN",
+    "spark.executor.syncLogLevel.enabled": "true",
     "spark.executor.logs.rolling.strategy": "size",
     "spark.executor.logs.rolling.maxSize": str(8 << 20),
     "spark.executor.logs.rolling.maxRetainedFiles": "2",
