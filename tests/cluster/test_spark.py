@@ -10,12 +10,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from support.cluster_api import until
 from support.cluster_group import groups
 from support.cluster_groups import example
 from support.cluster_manifests import config_map
 from support.cluster_release import Release, event_hubs, ledger
 from support.cluster_spark import (
+    HUB,
     OBJECTIVE_S,
+    PARTITIONS,
     PIPELINE,
     SCALING,
     SHRINK_S,
@@ -24,6 +27,7 @@ from support.cluster_spark import (
     python_member,
     spark_group,
 )
+from support.ledger_watch import ledger_watch
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -171,18 +175,22 @@ def test_a_python_pod_joins_the_group_and_the_shares_follow(spark: SparkGroup) -
 
 
 def test_a_new_pipeline_is_rolled_out_and_each_partition_moves_once(
-    spark: SparkGroup, capsys: pytest.CaptureFixture[str]
+    spark: SparkGroup, storage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (driver,), before = spark.pods("driver"), spark.epochs()
+    (driver,) = spark.pods("driver")
     begun = time.monotonic()
     kubectl = spark.group.kubectl
     code = kubectl.read("configmap", PIPELINE)["data"]["counting.py"]
-    kubectl.apply(config_map(PIPELINE, {"counting.py": f"{code}\n# another one\n"}))
-    spark.group.until("another driver", lambda: driver not in spark.pods("driver"), 180)
-    spark.until_settled(2, 120)
+    with ledger_watch(storage, HUB) as ledger:
+        until(lambda: len(ledger.owners()) == PARTITIONS, 20, "all owners to be seen")
+        before, applied_at = ledger.owners(), time.time()
+        kubectl.apply(config_map(PIPELINE, {"counting.py": f"{code}\n# another one\n"}))
+        spark.group.until("another driver", lambda: driver not in spark.pods("driver"), 180)
+        spark.until_settled(2, 120)
+        changes = ledger.changes(applied_at)
     show(capsys, f"a new pipeline is rolled out after {time.monotonic() - begun:.0f} s")
-    after = spark.epochs()
-    assert {p: after[p] - before[p] for p in before} == dict.fromkeys(before, 1)
+    assert sorted(each.partition for each in changes) == sorted(before), changes
+    assert not [each for each in changes if each.owner.startswith(driver)]
     spark.assert_exact()
 
 

@@ -121,10 +121,6 @@ class SparkGroup:
 
         return self.group.until("another number of executors to be wanted", found, seconds)
 
-    def epochs(self) -> dict[str, int]:
-        """Of each partition: it counts its owners."""
-        return {p["partition"]: p["epoch"] for p in self.group.status()["partitionStates"]}
-
     def until_drained(self, seconds: float) -> None:
         """Nothing waits, by the hub's own word."""
 
