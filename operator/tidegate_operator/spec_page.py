@@ -155,8 +155,9 @@ def _status(section: type[Any], path: str) -> Iterator[str]:
     names = tuple(each.name for each in fields(section))
     yield table(section, path, names, shows_defaults=False)
     for name, hint in hints_of(section).items():
-        if is_list(hint):
-            yield from _status(inner_of(hint), f"{path}.{camel_name(name)}")
+        inner = inner_of(hint) if is_list(hint) else hint
+        if is_dataclass(inner) and isinstance(inner, type):
+            yield from _status(inner, f"{path}.{camel_name(name)}")
 
 
 def _conditions() -> Iterator[str]:
