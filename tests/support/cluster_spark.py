@@ -152,7 +152,8 @@ class SparkGroup:
             ends = {each["partition"]: each["sequenceNumber"] + 1 for each in states}
             return {p: stood for p, (_, stood) in found.items()} == ends
 
-        self.group.until("the last checkpoints", is_written, 30)
+        # A status in which only positions have changed is written each 30 s.
+        self.group.until("the last checkpoints", is_written, 90)
         for partition, (counted, stood) in self.counted().items():
             assert counted == stood, f"partition {partition}: {counted} of {stood}"
 
