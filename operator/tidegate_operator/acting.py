@@ -18,14 +18,17 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+from tidegate.balance.listed import alive_members
 from tidegate_operator.edges import Edges, Notes, Seen, failure_since
+from tidegate_operator.engines import engine_of
 from tidegate_operator.facts import DELETION_COST
-from tidegate_operator.kinds import DEPLOYMENT, POD, Document, ObjectName
+from tidegate_operator.kinds import DEPLOYMENT, POD, STATEFUL_SET, Document, ObjectName
 from tidegate_operator.kube_errors import Conflict, Invalid, KubeError, NotThere
 from tidegate_operator.letting_go import keep_finalizer
-from tidegate_operator.model import Failure, Observation, Steps, WorkloadFacts
+from tidegate_operator.model import Failure, Observation, Steps
 from tidegate_operator.on_ledger import on_ledger
-from tidegate_operator.own_pods import own_pods, workload_of
+from tidegate_operator.own_workload import workload_of
+from tidegate_operator.workload import Workload, Write, pods_for
 
 Decide = Callable[[Observation], Steps]
 
@@ -49,8 +52,10 @@ async def act(
     failures = await on_ledger(edges, seen, notes, steps)
     refused = await _manifests(edges, seen, steps, manifests) if manifests is not None else []
     unsized = await _tried(lambda: _replicas(edges, seen, notes, steps, decide))
+    unswept = await _tried(lambda: _left_behind(edges, seen, notes))
     # What keeps pods from running is told first.
-    told = [_failure(notes, problem, seen) for problem in (*refused, *unsized, *unmarked)]
+    problems = (*refused, *unsized, *unmarked, *unswept)
+    told = [_failure(notes, problem, seen) for problem in problems]
     reasons = frozenset(failure.reason for failure in (*told, *kept))
     for reason in notes.refused - reasons:
         notes.troubles.pop(reason, None)
@@ -97,13 +102,15 @@ async def _costs(edges: Edges, seen: Seen, notes: Notes, steps: Steps) -> None:
 async def _manifests(
     edges: Edges, seen: Seen, steps: Steps, manifests: tuple[Document, ...]
 ) -> list[KubeError]:
-    key = seen.observation.key
+    key, engine = seen.observation.key, seen.workload.engine
+    members = steps.replicas if steps.replicas is not None else steps.wanted or 0
     edges.may_act()
     outcome = await edges.applier.apply(
         key,
         seen.uid,
         manifests,
-        replicas=steps.replicas if steps.replicas is not None else steps.wanted or 0,
+        names=engine_of(engine).names(key),
+        replicas=pods_for(engine, members),
         seen={ObjectName(DEPLOYMENT, key.namespace, key.name): seen.deployment},
     )
     refused = [problem for problem in outcome.refused if _is_refusal(problem)]
@@ -118,19 +125,19 @@ class ContestedError(KubeError):
 
 
 async def _replicas(edges: Edges, seen: Seen, notes: Notes, steps: Steps, decide: Decide) -> None:
-    workload, deployment = seen.observation.workload, seen.deployment
-    if workload is None or deployment is None or not _is_other(steps, workload):
-        return
+    writes = _writes(seen.workload, steps)
 
     async def write() -> None:
         try:
-            await _write_replicas(edges, seen, steps, workload)
+            await _write(edges, seen, notes, writes)
         except Conflict:
             await _replicas_anew(edges, seen, notes, decide)
 
-    metadata = deployment["metadata"]
-    about = (steps.replicas, metadata["uid"], metadata.get("generation"))
-    await notes.tries.run("replicas", about, write, edges.now, edges.dice)
+    if writes and seen.deployment is not None:
+        metadata = seen.deployment["metadata"]
+        said = tuple((each.kind, each.name, each.replicas) for each in writes)
+        about = (said, metadata["uid"], metadata.get("generation"))
+        await notes.tries.run("replicas", about, write, edges.now, edges.dice)
 
 
 async def _replicas_anew(edges: Edges, seen: Seen, notes: Notes, decide: Decide) -> None:
@@ -145,21 +152,43 @@ async def _replicas_anew(edges: Edges, seen: Seen, notes: Notes, decide: Decide)
         return
     if deployment["metadata"]["uid"] != before["metadata"]["uid"]:
         return
-    workload, _ = await workload_of(edges, key, notes, deployment)
-    if workload is None:
+    listing = seen.observation.listing
+    alive = alive_members(listing) if listing is not None else None
+    workload = await workload_of(edges, key, notes, deployment, alive)
+    if workload.facts is None:
         return
-    pods = own_pods(notes, edges.cache.known(key).pods.values())
-    steps = decide(replace(seen.observation, workload=workload, pods=pods, now=edges.now()))
-    if _is_other(steps, workload):
-        await _write_replicas(edges, seen, steps, workload)
+    observation = replace(
+        seen.observation, workload=workload.facts, pods=workload.pods, spark=workload.spark,
+        now=edges.now(),
+    )  # fmt: skip
+    await _write(edges, seen, notes, _writes(workload, decide(observation)))
 
 
-def _is_other(steps: Steps, workload: WorkloadFacts) -> bool:
-    return steps.replicas is not None and steps.replicas != workload.replicas
+def _writes(workload: Workload, steps: Steps) -> tuple[Write, ...]:
+    facts = workload.facts
+    if facts is None:
+        return ()
+    return workload.writes(steps.replicas if steps.replicas is not None else facts.replicas)
 
 
-async def _write_replicas(edges: Edges, seen: Seen, steps: Steps, workload: WorkloadFacts) -> None:
-    assert steps.replicas is not None
-    edges.may_act()
-    key, version = seen.observation.key, workload.resource_version
-    await edges.applier.write_replicas(key, steps.replicas, version)
+async def _write(edges: Edges, seen: Seen, notes: Notes, writes: tuple[Write, ...]) -> None:
+    for each in writes:
+        edges.may_act()
+        notes.sets = None  # whether it is written or not, what stands is looked at anew
+        name = ObjectName(each.kind, seen.observation.key.namespace, each.name)
+        await edges.applier.write_replicas(name, each.replicas, each.resource_version)
+
+
+async def _left_behind(edges: Edges, seen: Seen, notes: Notes) -> None:
+    """Executors of applications that have ended, while the pod that owns them stands."""
+    spark, namespace = seen.observation.spark, seen.observation.key.namespace
+    left = spark.left_behind if spark is not None else ()
+
+    async def remove() -> None:
+        for name, uid in left:
+            edges.may_act()
+            notes.sets = None
+            await edges.kube.delete(STATEFUL_SET, namespace, name, uid=uid)
+
+    if left:
+        await notes.tries.run("left behind", left, remove, edges.now, edges.dice)

@@ -19,7 +19,7 @@ Rules:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -37,7 +37,7 @@ from tidegate_operator.drift import (
     taken_by,
     unborn,
 )
-from tidegate_operator.engines import names_of
+from tidegate_operator.engines import all_names_of
 from tidegate_operator.kinds import BESIDE_PODS, DEPLOYMENT, Document, Kind, ObjectName
 from tidegate_operator.kube import FIELD_MANAGER
 from tidegate_operator.kube_errors import Conflict, KubeError
@@ -100,12 +100,14 @@ class Applier:
         uid: str,
         manifests: Sequence[Document],
         *,
+        names: Collection[ObjectName],
         replicas: int,
         seen: Seen,
     ) -> Outcome:
         """Whatever is needed so that the manifests stand, as far as the API takes it.
 
-        `replicas` are those that a new Deployment is made with. `seen` has what a watch tells of:
+        `names` are all objects that the group may ever have had; `replicas` those that a new
+        Deployment is made with. `seen` has what a watch tells of:
         an object, or None where it says that there is none. Give the same sequence again while
         nothing has changed: then it is not even looked through.
         """
@@ -123,18 +125,16 @@ class Applier:
         wanted = frozenset(order.name for order in orders)
         if pods_wait or self._swept.get(key) == wanted:
             return done
-        return await self._sweep(key, uid, wanted, done)
+        return await self._sweep(key, uid, names, wanted, done)
 
-    async def write_replicas(self, key: GroupKey, replicas: int, resource_version: str) -> str:
-        """Of the Deployment as it was seen; its new resourceVersion. Raises Conflict, NotThere."""
-        found = await self._kube.patch(
-            DEPLOYMENT,
-            key.namespace,
-            key.name,
-            {"spec": {"replicas": replicas}},
-            resource_version=resource_version,
+    async def write_replicas(
+        self, name: ObjectName, replicas: int, resource_version: str
+    ) -> Document:
+        """Of the object as it was seen; as it is then. Raises Conflict, NotThere."""
+        changes = {"spec": {"replicas": replicas}}
+        return await self._kube.patch(
+            name.kind, name.namespace, name.name, changes, resource_version=resource_version
         )
-        return str(found["metadata"]["resourceVersion"])
 
     def compare(self, kind: Kind, listed: Mapping[ObjectName, str]) -> set[GroupKey]:
         """Of the versions of a kind that no watch tells of: the groups that are to be applied."""
@@ -158,7 +158,7 @@ class Applier:
         """The group is gone, or all of it is to be looked at again."""
         self._orders.pop(key, None)
         self._swept.pop(key, None)
-        for name in names_of(key):
+        for name in all_names_of(key):
             self._known.pop(name, None)
             self._listed.pop(name, None)
             self._tries.forget(name)
@@ -174,12 +174,17 @@ class Applier:
         return orders
 
     async def _sweep(
-        self, key: GroupKey, uid: str, wanted: frozenset[ObjectName], done: Outcome
+        self,
+        key: GroupKey,
+        uid: str,
+        names: Collection[ObjectName],
+        wanted: frozenset[ObjectName],
+        done: Outcome,
     ) -> Outcome:
         """Removes what the group has made and no longer wants."""
         removed: list[ObjectName] = []
         refused: list[KubeError] = []
-        for name in [name for name in names_of(key) if name not in wanted]:
+        for name in [name for name in names if name not in wanted]:
             try:
                 removed += [name] if await self._removed(name, uid) else []
             except KubeError as problem:

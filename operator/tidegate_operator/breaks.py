@@ -40,11 +40,11 @@ class Death:
 
 def deaths(
     pods: Collection[PodFacts],
-    before: Mapping[MemberName, Death],
+    before: Mapping[str, Death],
     lease_s: float,
     now: float,
-) -> dict[MemberName, Death]:
-    """Whose end is confirmed, with those that were confirmed before their pod vanished."""
+) -> dict[str, Death]:
+    """By pod, whose end is confirmed, with those that were confirmed before their pod vanished."""
     names = {pod.name for pod in pods}
     found = {
         name: death
@@ -83,20 +83,21 @@ def back_off_s(pod: PodFacts) -> float:
     return hours * 3600 + minutes * 60 + seconds
 
 
-def dead_members(listing: Listing, found: Mapping[MemberName, Death]) -> frozenset[MemberName]:
-    """The members whose process is one of those that ended."""
-    return frozenset(
-        name
-        for name, death in found.items()
-        if (presence := listing.members.get(name)) is not None and _is_life_of(presence, death)
-    )
+def dead_members(listing: Listing, found: Mapping[str, Death]) -> dict[MemberName, Death]:
+    """The members whose process is one of those that ended: one, or all of a driver's."""
+    by_pod = {death.pod_uid: death for death in found.values()}
+    return {
+        name: death
+        for name, presence in listing.members.items()
+        if (death := by_pod.get(presence.pod_uid)) is not None and _is_life_of(presence, death)
+    }
 
 
-def breaks(listing: Listing, found: Mapping[MemberName, Death]) -> tuple[BreakLease, ...]:
+def breaks(listing: Listing, found: Mapping[str, Death]) -> tuple[BreakLease, ...]:
     """The leases that only the dead hold."""
     dead = dead_members(listing, found)
     return tuple(
-        BreakLease(row.partition, row.etag, row.owner.name, found[row.owner.name].why)
+        BreakLease(row.partition, row.etag, row.owner.name, dead[row.owner.name].why)
         for row in listing.ownerships.values()
         if row.lease.is_held
         and not row.is_foreign
@@ -106,8 +107,10 @@ def breaks(listing: Listing, found: Mapping[MemberName, Death]) -> tuple[BreakLe
     )
 
 
+def is_of(life: Ended, started_at: float) -> bool:
+    """Whether a process that began then, by its node's clock, was of this life of a container."""
+    return life.began <= started_at < life.ended + _SECOND
+
+
 def _is_life_of(presence: Presence, death: Death) -> bool:
-    return (
-        presence.pod_uid == death.pod_uid
-        and death.life.began <= presence.started_at < death.life.ended + _SECOND
-    )
+    return presence.pod_uid == death.pod_uid and is_of(death.life, presence.started_at)

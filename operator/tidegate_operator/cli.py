@@ -60,13 +60,7 @@ def parser() -> argparse.ArgumentParser:
     where.add_argument(
         "--all-namespaces", action="store_true", help="look after the groups of every namespace"
     )
-    add("--image", required=True, help="the image of the groups that name none")
-    add(
-        "--image-pull-policy",
-        default="IfNotPresent",
-        choices=("Always", "IfNotPresent", "Never"),
-        help="of their pods (default: %(default)s)",
-    )
+    _add_images(run)
     for option, service, hosts in (
         (_STORAGE_HOSTS, "storage", STORAGE),
         (_HUB_HOSTS, "Event Hubs", HUBS),
@@ -114,6 +108,23 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _add_images(run: argparse.ArgumentParser) -> None:
+    add = run.add_argument
+    add("--image", required=True, help="the image of the groups that name none")
+    add(
+        "--spark-image",
+        default="",
+        metavar="IMAGE",
+        help="the same for groups with engine: spark; without it there are none",
+    )
+    add(
+        "--image-pull-policy",
+        default="IfNotPresent",
+        choices=("Always", "IfNotPresent", "Never"),
+        help="of their pods (default: %(default)s)",
+    )
+
+
 def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str]) -> OperatorSettings:
     """Raises SettingsError."""
     name = environment.get(POD) or socket.gethostname()
@@ -124,6 +135,7 @@ def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str]) -
         leader_name=arguments.leader_name,
         namespaces=tuple(dict.fromkeys(arguments.namespace)),
         image=arguments.image,
+        spark_image=arguments.spark_image,
         image_pull_policy=arguments.image_pull_policy,
         identity_hosts=IdentityHosts(
             hosts_of(_STORAGE_HOSTS, arguments.identity_storage_hosts),

@@ -7,6 +7,7 @@ Rules:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from tidegate.balance import Move, plan, snapshot_of
@@ -16,9 +17,10 @@ from tidegate.settings import MemberSettings
 from tidegate_operator import size_conditions as sizes
 from tidegate_operator.condition import Condition
 from tidegate_operator.lag import PartitionLag
-from tidegate_operator.model import LedgerTrouble
+from tidegate_operator.model import LedgerTrouble, SparkFacts
 from tidegate_operator.readiness import NOT_READ, READY, UNOWNED, ready, unowned_for_long
 from tidegate_operator.scaling import Standstill
+from tidegate_operator.spark_status import RETRYING
 from tidegate_operator.view import GroupView
 from tidegate_operator.wording import (
     capital,
@@ -156,6 +158,8 @@ def _stuck(view: GroupView) -> Condition:
         if view.owners.get(p, member.name) == member.name
     }
     logs = f"kubectl logs -n {view.key.namespace}"
+    if view.observation.spark is not None:
+        return _stuck_on_spark(view, view.observation.spark, failing, logs)
     if failing:
         members = sorted(set(failing.values()))
         return Condition.so(
@@ -175,6 +179,26 @@ def _stuck(view: GroupView) -> Condition:
             f"{names_text(members)}.",
         )
     return Condition.not_so(STUCK, "NotStuck", "No handler fails again and again, and none hangs.")
+
+
+def _stuck_on_spark(
+    view: GroupView, spark: SparkFacts, failing: Mapping[PartitionId, str], logs: str
+) -> Condition:
+    """A driver holds all members, and says itself what fails."""
+    where = f"See {logs} {names_text([driver.name for driver in view.drivers])}."
+    why = sentence(spark.note.failure) if spark.note.failure else ""
+    if failing:
+        return Condition.so(
+            STUCK,
+            "PipelineFails",
+            f"The pipeline fails again and again at {partitions_text(failing)}. {why} {where} Mend "
+            "it, or set spec.delivery.onFailure: deadLetter to put such events aside.",
+        )
+    if spark.note.phase == RETRYING:
+        return Condition.so(
+            STUCK, "QueryFails", f"Spark's query ends and is begun anew. {why} {where}"
+        )
+    return Condition.not_so(STUCK, "NotStuck", "The pipeline does not fail again and again.")
 
 
 def _standing(standing: tuple[Standstill, ...], namespace: str) -> Condition:

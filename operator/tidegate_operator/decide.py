@@ -46,7 +46,8 @@ class Memory:
     chosen: tuple[MemberName, ...] = ()
     missed: Mapping[MemberName, float] = field(default_factory=lambda: MappingProxyType({}))
     told: Mapping[MemberName, float] = field(default_factory=lambda: MappingProxyType({}))
-    deaths: Mapping[MemberName, Death] = field(default_factory=lambda: MappingProxyType({}))
+    # By pod.
+    deaths: Mapping[str, Death] = field(default_factory=lambda: MappingProxyType({}))
     # Tenures whose break was asked for, and when the listing was that showed them.
     broken: Mapping[tuple[PartitionId, str], float] = field(
         default_factory=lambda: MappingProxyType({})
@@ -62,7 +63,7 @@ def steps(
     if observation.is_deleting:
         return Steps(), memory
     lease_s, now = observation.wish.lease_s, observation.now
-    found = breaks.deaths(observation.pods, memory.deaths, lease_s, now)
+    found = breaks.deaths(observation.holders, memory.deaths, lease_s, now)
     memory = replace(memory, deaths=found)
     view = observation.ledger
     is_fresh = view is not None and view.is_of(now, LISTING_OLD_S)
@@ -107,7 +108,7 @@ class _Round:
         if not observation.knows_revision:
             return self._without_revision()
         deaths = self._memory.deaths
-        dead = breaks.dead_members(listing, deaths) & self._alive
+        dead = breaks.dead_members(listing, deaths).keys() & self._alive
         roles = roles_of(
             observation,
             listing,

@@ -18,6 +18,7 @@ from tidegate_operator.cache import Cache
 from tidegate_operator.claims import Claims
 from tidegate_operator.decide import Memory
 from tidegate_operator.events import Notice
+from tidegate_operator.executors import KnownSets, Missing
 from tidegate_operator.facts import ReplicaSets
 from tidegate_operator.hubs import Hubs
 from tidegate_operator.kinds import Document
@@ -25,13 +26,14 @@ from tidegate_operator.kube import Kube
 from tidegate_operator.kube_events import Herald
 from tidegate_operator.lag import GroupLag
 from tidegate_operator.ledgers import Ledgers
-from tidegate_operator.model import Failure, Observation, Steps
+from tidegate_operator.model import Failure, Observation, PodFacts, Steps
 from tidegate_operator.secrets import SecretReader, Sight
 from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.spec import OperatorSpec
 from tidegate_operator.trying import Tries
 from tidegate_operator.turns import Turns
 from tidegate_operator.untold import Untold
+from tidegate_operator.workload import Workload
 
 
 class NotLeadingError(Exception):
@@ -70,7 +72,9 @@ class Seen:
 
     observation: Observation
     document: Document
-    deployment: Document | None
+    workload: Workload
+    # What the watch had told of all pods.
+    told: tuple[PodFacts, ...]
     # None where the ConsumerGroup could never be read.
     spec: OperatorSpec | None
     sight: Sight | None
@@ -80,6 +84,10 @@ class Seen:
     @property
     def uid(self) -> str:
         return str(self.document["metadata"]["uid"])
+
+    @property
+    def deployment(self) -> Document | None:
+        return self.workload.deployment
 
     @property
     def version(self) -> str:
@@ -136,6 +144,9 @@ class Notes:
     ledger: str = ""
     # Those of its Deployment, as they were listed last.
     replica_sets: ReplicaSets | None = None
+    # With Spark: the StatefulSets, and those of their pods that are missing.
+    sets: KnownSets | None = None
+    missing: Missing | None = None
     # What was rendered last, and what decided it: the same manifests cost nothing to apply.
     rendered: tuple[object, tuple[Document, ...]] | None = None
     # The status as it was told last, and as it was written last.

@@ -11,22 +11,28 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from tidegate_operator.engines.inputs import GROUP_LABEL
+from tidegate.spark.standing import ANNOTATION
+from tidegate_operator.engines.inputs import GROUP_LABEL, ROLE_LABEL
 from tidegate_operator.model import (
     ContainerFacts,
     Ended,
     GroupKey,
     PodFacts,
+    Role,
     Running,
+    SparkMarks,
     WorkloadFacts,
 )
 
 Document = Mapping[str, Any]
 
-CONTAINER = "consumer"
 REVISION_LABEL = "pod-template-hash"
 REVISION_NUMBER = "deployment.kubernetes.io/revision"
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+# What Spark writes on its executors.
+APPLICATION_LABEL, NUMBER_LABEL = "spark-app-selector", "spark-exec-id"
+# The number of an executor that its driver has not given one yet.
+_NO_NUMBER = "EXECID"
 
 
 def group_of(document: Document) -> GroupKey | None:
@@ -54,14 +60,15 @@ def seconds_of(text: Any) -> float | None:
     return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
 
 
-def controller_of(document: Document) -> str:
-    """The uid of what controls an object; '' where nothing does."""
+def controller_of(document: Document, what: str = "uid") -> str:
+    """The uid of what controls an object, or its name; '' where nothing does."""
     owners = document["metadata"].get("ownerReferences") or ()
-    return next((str(owner.get("uid", "")) for owner in owners if owner.get("controller")), "")
+    return next((str(owner.get(what, "")) for owner in owners if owner.get("controller")), "")
 
 
 def pod_facts(pod: Document) -> PodFacts:
     metadata, status = pod["metadata"], pod.get("status") or {}
+    role = role_of(pod)
     conditions = {each.get("type"): each for each in status.get("conditions") or ()}
     scheduled = conditions.get("PodScheduled", {})
     return PodFacts(
@@ -76,14 +83,36 @@ def pod_facts(pod: Document) -> PodFacts:
         unscheduled_message=(
             scheduled.get("message", "") if scheduled.get("status") == "False" else ""
         ),
-        container=_container(status),
+        container=_container(status, role),
         deletion_cost=_whole((metadata.get("annotations") or {}).get(DELETION_COST)),
         made_by=controller_of(pod),
+        role=role,
+        # Pods of a StatefulSet are numbered, and the highest number goes first.
+        place=_whole(metadata["name"].rpartition("-")[2]) if role is Role.EXECUTOR else None,
+        spark=_marks(pod) if role is not Role.CONSUMER else None,
     )
 
 
-def _container(status: Document) -> ContainerFacts:
-    found = [each for each in status.get("containerStatuses") or () if each["name"] == CONTAINER]
+def role_of(pod: Document) -> Role:
+    """What a pod is, as the label says that the operator puts on it."""
+    said = (pod["metadata"].get("labels") or {}).get(ROLE_LABEL)
+    return Role(said) if said in tuple(Role) else Role.CONSUMER
+
+
+def _marks(pod: Document) -> SparkMarks:
+    metadata = pod["metadata"]
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    return SparkMarks(
+        labels.get(APPLICATION_LABEL, ""),
+        labels.get(NUMBER_LABEL, "").replace(_NO_NUMBER, ""),
+        controller_of(pod, "name"),
+        annotations.get(ANNOTATION, ""),
+    )
+
+
+def _container(status: Document, role: Role) -> ContainerFacts:
+    """Of the container that is ours: it is called by its pod's role."""
+    found = [each for each in status.get("containerStatuses") or () if each["name"] == role]
     if not found:
         return ContainerFacts()
     (container, *_) = found

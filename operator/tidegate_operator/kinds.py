@@ -68,9 +68,12 @@ EVENT = Kind("v1", "Event", "events")
 LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
 POD = Kind("v1", "Pod", "pods")
 REPLICA_SET = Kind("apps/v1", "ReplicaSet", "replicasets")
+ROLE = Kind("rbac.authorization.k8s.io/v1", "Role", "roles")
+ROLE_BINDING = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings")
 SECRET = Kind("v1", "Secret", "secrets")
 SERVICE = Kind("v1", "Service", "services")
 SERVICE_ACCOUNT = Kind("v1", "ServiceAccount", "serviceaccounts")
+STATEFUL_SET = Kind("apps/v1", "StatefulSet", "statefulsets")
 
 ALL = (
     CONFIG_MAP,
@@ -81,9 +84,12 @@ ALL = (
     LEASE,
     POD,
     REPLICA_SET,
+    ROLE,
+    ROLE_BINDING,
     SECRET,
     SERVICE,
     SERVICE_ACCOUNT,
+    STATEFUL_SET,
 )
 # What is made for pods, and what they start without.
 BESIDE_PODS = frozenset((DISRUPTION_BUDGET, SERVICE))

@@ -88,16 +88,17 @@ class Kube:
         namespace: str | None = None,
         *,
         labels: str = "",
+        fields: str = "",
         metadata_only: bool = False,
     ) -> Documents:
-        """All objects of a namespace, or of all of them, that have the labels."""
-        where = namespace or "all namespaces"
+        """All objects of a namespace, or of all of them, that have the labels and fields."""
+        wanted = {"labelSelector": labels, "fieldSelector": fields}
         for _ in range(_LISTED_AT_MOST):
             try:
                 return await self._listed(
-                    f"list {kind.resource} of {where}",
+                    f"list {kind.resource} of {namespace or 'all namespaces'}",
                     kind.list_path(namespace),
-                    {"labelSelector": labels} if labels else {},
+                    {name: said for name, said in wanted.items() if said},
                     _METADATA.format("List") if metadata_only else _JSON,
                 )
             except Conflict as problem:

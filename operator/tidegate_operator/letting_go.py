@@ -103,8 +103,9 @@ async def _erase_ledger(edges: Edges, seen: Seen) -> str:
     troubles = [failure for failure in failures if failure.reason in tuple(LedgerTrouble)]
     if any(failure.reason == LedgerTrouble.MISSING for failure in troubles):
         return ""
-    if seen.observation.pods:
-        return f"{len(seen.observation.pods)} of its pods have not ended"
+    pods = {pod.called for pod in (*seen.observation.pods, *seen.observation.holders)}
+    if pods:
+        return f"{len(pods)} of its pods have not ended"
     if troubles:
         return troubles[0].message
     if seen.observation.ledger is None:
@@ -124,7 +125,7 @@ def _limit(edges: Edges, seen: Seen) -> float:
     listing = seen.observation.listing
     # Pods that have gone leave leases behind, if they were killed.
     is_anybody_there = listing is not None and bool(alive_members(listing))
-    is_anybody_there |= bool(seen.observation.pods) or seen.deployment is not None
+    is_anybody_there |= bool(seen.observation.holders) or seen.deployment is not None
     if seen.spec is not None and is_anybody_there:
         delivery = seen.spec.delivery
         stop_s = delivery.timeout_s + delivery.told_s + _ENDING_S

@@ -61,6 +61,28 @@ class ContainerFacts:
     restarts: int = 0
 
 
+class Role(StrEnum):
+    """What a pod is to its group."""
+
+    CONSUMER = "consumer"
+    # Of the engine `spark`: it holds the members, each of which is one executor.
+    DRIVER = "driver"
+    EXECUTOR = "executor"
+
+
+@dataclass(frozen=True, slots=True)
+class SparkMarks:
+    """What Spark says of a pod: by labels of an executor, by a note of its driver."""
+
+    # Which application it is of, and its number in it; '' until the driver has given it one.
+    application: str = ""
+    number: str = ""
+    # The StatefulSet that made it.
+    made_in: str = ""
+    # What the driver says of itself, as it wrote it.
+    note: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class PodFacts:
     """A pod of the group. Its name is its member's name."""
@@ -80,6 +102,17 @@ class PodFacts:
     deletion_cost: int | None = None
     # The uid of what controls it: its ReplicaSet; '' where nothing does.
     made_by: str = ""
+    role: Role = Role.CONSUMER
+    # Where it goes by its place and nothing else: the highest one first.
+    place: int | None = None
+    spark: SparkMarks | None = None
+    # What Kubernetes calls it, where its member has another name.
+    pod_name: str = ""
+
+    @property
+    def called(self) -> str:
+        """For kubectl."""
+        return self.pod_name or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +129,34 @@ class WorkloadFacts:
     failure: str = ""
     # Whether its ReplicaSets could be looked at, which say what revision pods are of.
     is_revision_known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DriverNote:
+    """What a driver says of itself: the annotation that it keeps on its pod."""
+
+    application: str = ""
+    # When its process began, by its node's clock.
+    started_at: float = 0.0
+    phase: str = ""
+    executors: int = 0
+    # What fails now, in words; '' where nothing does.
+    failure: str = ""
+    batch_at: float | None = None
+    batch_events: int = 0
+    batch_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SparkFacts:
+    """What there is of a group on Spark beside its executors, which are its pods."""
+
+    # Pods of the Deployment that are there, the newest first.
+    drivers: tuple[PodFacts, ...] = ()
+    # Of the newest driver that has one.
+    note: DriverNote = DriverNote()
+    # StatefulSets of applications that have ended, whose driver's pod lives on: names and uids.
+    left_behind: tuple[tuple[str, str], ...] = ()
 
 
 class LedgerTrouble(StrEnum):
@@ -182,10 +243,17 @@ class Observation:
     is_deleting: bool = False
     # What the resource says of its scaling: what an operator that has just begun goes on from.
     said: Mapping[str, Any] | None = None
+    # Of the engine `spark` alone.
+    spark: SparkFacts | None = None
 
     @property
     def listing(self) -> Listing | None:
         return self.ledger.listing if self.ledger is not None else None
+
+    @property
+    def holders(self) -> tuple[PodFacts, ...]:
+        """The pods whose processes hold leases: consumers, or the driver of executors."""
+        return self.pods if self.spark is None else self.spark.drivers
 
     @property
     def knows_revision(self) -> bool:

@@ -7,6 +7,9 @@ Kubernetes are taken last, so that they are the newest.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from tidegate.balance.listed import alive_members
 from tidegate.commands.rosters import is_anybody_alive
 from tidegate.settings import SettingsError
 from tidegate.sources.start import Start
@@ -22,10 +25,11 @@ from tidegate_operator.model import (
     GroupKey,
     LedgerView,
     Observation,
+    PodFacts,
     Wish,
 )
 from tidegate_operator.opening import open_group
-from tidegate_operator.own_pods import own_pods, workload_of
+from tidegate_operator.own_workload import workload_of
 from tidegate_operator.scaling import Mode
 from tidegate_operator.secrets import Sight
 from tidegate_operator.spec import OperatorSpec, read_spec, secrets_of, wish_of
@@ -57,29 +61,32 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
         )
         failures += (trouble,) if trouble is not None else ()
     deployment = edges.cache.known(key).deployment
-    workload, unknown = await workload_of(edges, key, notes, deployment)
-    failures += unknown
+    alive = alive_members(view.listing) if view is not None else None
+    workload = await workload_of(edges, key, notes, deployment, alive)
+    failures += workload.failures
     known = edges.cache.known(key)
     document = known.document or document
     observation = Observation(
         key=key,
         generation=int(document["metadata"].get("generation") or 0),
         wish=wish_of(spec) if spec is not None else Wish(),
-        workload=workload,
-        pods=own_pods(notes, known.pods.values()),
+        workload=workload.facts,
+        pods=workload.pods,
         ledger=view,
         now=edges.now(),
         ends=ends,
         failures=failures,
         is_deleting=bool(document["metadata"].get("deletionTimestamp")),
         said=(document.get("status") or {}).get("scaling"),
+        spark=workload.spark,
     )
     start = spec.source.event_hubs.start if spec is not None else Start()
     notes.lag = lag_of_group(observation, start, before=notes.lag)
     return Seen(
         observation=observation,
         document=document,
-        deployment=deployment,
+        workload=workload,
+        told=_told(known),
         spec=spec,
         sight=sight,
         can_be_rendered=not notes.troubles.keys() & {"SpecInvalid", "SettingsInvalid", SHARED},
@@ -95,7 +102,15 @@ def _is_settled(known: Known, notes: Notes) -> bool:
         and notes.steps.is_settled
         and seen.document is known.document
         and seen.deployment is known.deployment
-        and seen.observation.pods == own_pods(notes, known.pods.values())
+        and seen.told == _told(known)
+    )
+
+
+def _told(known: Known) -> tuple[PodFacts, ...]:
+    """What the watch has told of pods, but for what drivers write of each batch."""
+    return tuple(
+        pod if pod.spark is None else replace(pod, spark=replace(pod.spark, note=""))
+        for pod in known.pods.values()
     )
 
 

@@ -25,10 +25,10 @@ from tidegate_operator.facts import (
 )
 from tidegate_operator.kinds import REPLICA_SET, Document
 from tidegate_operator.kube_errors import KubeError, Unreachable
-from tidegate_operator.model import Failure, GroupKey, PodFacts, WorkloadFacts
+from tidegate_operator.model import Failure, GroupKey, PodFacts, Role, WorkloadFacts
 
 
-async def workload_of(
+async def revision_of(
     edges: Edges, key: GroupKey, notes: Notes, deployment: Document | None
 ) -> tuple[WorkloadFacts | None, tuple[Failure, ...]]:
     """The Deployment, and why its revision is not known."""
@@ -36,7 +36,11 @@ async def workload_of(
         return None, ()
     known = notes.replica_sets
     wanted = (deployment["metadata"]["uid"], revision_number(deployment))
-    named = {pod.made_by for pod in edges.cache.known(key).pods.values() if pod.made_by}
+    named = {
+        pod.made_by
+        for pod in edges.cache.known(key).pods.values()
+        if pod.made_by and pod.role is not Role.EXECUTOR
+    }
     if known is None or not known.revision or known.of != wanted or _has_more(named, known):
         try:
             labels = f"{GROUP_LABEL}={key.name}"

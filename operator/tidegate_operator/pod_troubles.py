@@ -14,10 +14,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidegate.commands.codes import Code
-from tidegate_operator.model import Ended, GroupKey, PodFacts
+from tidegate_operator.model import Ended, GroupKey, PodFacts, Role
 from tidegate_operator.wording import said, stopped
 
 JOINS_WITHIN_S = 60.0
+# Where what a pod is made of is written, and what to do where its memory is too little.
+TEMPLATES = {
+    Role.CONSUMER: "spec.template",
+    Role.DRIVER: "spec.spark.driver.template",
+    Role.EXECUTOR: "spec.spark.executor.template",
+}
+_MORE_MEMORY = {
+    Role.CONSUMER: "Give it more in spec.template (resources), or let it take less at once: "
+    "spec.source.eventHubs.bufferBytes, spec.delivery.",
+    Role.DRIVER: "Raise spec.spark.driver.memoryOverhead (its Python) or memory (its JVM), or have "
+    "the pipeline bring less to the driver.",
+    Role.EXECUTOR: "Raise spec.spark.executor.memoryOverhead (its Python workers) or memory (its "
+    "JVM), or lower spec.spark.maxEvents.",
+}
 
 _IMAGE = frozenset(
     (
@@ -62,19 +76,19 @@ def trouble_of(group: GroupKey, pod: PodFacts, now: float) -> Trouble | None:
     """What keeps a pod from being ready; None where nothing does."""
     if pod.is_ready:
         return None
-    container, name = pod.container, pod.name
+    container, name, template = pod.container, pod.called, TEMPLATES[pod.role]
     if not pod.is_scheduled and pod.unscheduled_message:
         return Trouble(
             "Unschedulable",
             f"No node takes pod {name}: {stopped(said(pod.unscheduled_message))} Add nodes, or "
-            "ask for less in spec.template (resources, affinity, tolerations).",
+            f"ask for less in {template} (resources, affinity, tolerations).",
         )
     if container.waiting in _IMAGE:
         return Trouble(
             "ImageCannotBePulled",
             f"The image of pod {name} cannot be pulled: "
             f"{stopped(said(container.waiting_message) or container.waiting)} Mend spec.image, "
-            "or give the pull secret in spec.template (imagePullSecrets).",
+            f"or give the pull secret in {template} (imagePullSecrets).",
         )
     if container.waiting in _NOT_MADE:
         why = said(container.waiting_message) or container.waiting
@@ -88,27 +102,27 @@ def trouble_of(group: GroupKey, pod: PodFacts, now: float) -> Trouble | None:
 def _not_started(group: GroupKey, pod: PodFacts, why: str) -> Trouble:
     return Trouble(
         "ContainerCannotStart",
-        f"The container of pod {pod.name} cannot be started: {stopped(why)} Mend what it names "
-        f"in spec.template or spec.image: kubectl describe pod -n {group.namespace} {pod.name}.",
+        f"The container of pod {pod.called} cannot be started: {stopped(why)} Mend what it names "
+        f"in {TEMPLATES[pod.role]} or spec.image: kubectl describe pod -n {group.namespace} "
+        f"{pod.called}.",
     )
 
 
 def _ended(group: GroupKey, pod: PodFacts, end: Ended) -> Trouble:
     """Its process has ended in a way that it should not."""
-    name, restarts = pod.name, pod.container.restarts
-    if end.exit_code == Code.CONFIGURATION:
+    name, restarts = pod.called, pod.container.restarts
+    if end.exit_code == Code.CONFIGURATION and pod.role is not Role.EXECUTOR:
         return _of_configuration(pod, end)
     if end.reason == "OOMKilled":
         return Trouble(
             "OutOfMemory",
-            f"The consumer of pod {name} was ended because it used more memory than its limit. "
-            "Give it more in spec.template (resources), or let it take less at once: "
-            "spec.source.eventHubs.bufferBytes, spec.delivery.",
+            f"The {pod.role} of pod {name} was ended because it used more memory than its limit. "
+            f"{_MORE_MEMORY[pod.role]}",
         )
     if end.reason in ("StartError", "ContainerCannotRun"):
         return _not_started(group, pod, said(end.message) or end.reason)
     message = (
-        f"The consumer of pod {name} has ended with code {end.exit_code}"
+        f"The {pod.role} of pod {name} has ended with code {end.exit_code}"
         f"{f', {restarts} times by now' if restarts > 1 else ''}: "
         f"{stopped(said(end.message) or end.reason or 'it said nothing')} See "
         f"kubectl logs -n {group.namespace} {name} --previous."
@@ -128,25 +142,25 @@ def _of_configuration(pod: PodFacts, end: Ended) -> Trouble:
         else "Mend spec, or the secret that it names."
     )
     why = stopped(rest or "the consumer said nothing")
-    return Trouble(reason, f"The consumer of pod {pod.name} cannot begin: {why} {remedy}")
+    return Trouble(reason, f"The {pod.role} of pod {pod.called} cannot begin: {why} {remedy}")
 
 
 def _not_joined(group: GroupKey, pod: PodFacts, now: float) -> Trouble:
     """Nothing has failed: it is starting, or hangs."""
     running = pod.container.running
     age_s = max(now - (running.since if running is not None else pod.created_at), 0.0)
-    where = f"-n {group.namespace} {pod.name}"
+    where = f"-n {group.namespace} {pod.called}"
     if age_s <= JOINS_WITHIN_S:
         doing = "is joining the group" if running is not None else "is being started"
-        return Trouble("Joining", f"Pod {pod.name} {doing}.", is_soft=True)
+        return Trouble("Joining", f"Pod {pod.called} {doing}.", is_soft=True)
     if running is not None:
         return Trouble(
             "PodsNotReady",
-            f"Pod {pod.name} runs, and has not joined the group for more than a minute: does it "
+            f"Pod {pod.called} runs, and has not joined the group for more than a minute: does it "
             f"reach the storage account and the hub? See kubectl logs {where}.",
         )
     return Trouble(
         "PodsNotReady",
-        f"Pod {pod.name} has not started for more than a minute: see kubectl describe pod {where} "
-        "(a volume that cannot be mounted, a node that does not answer).",
+        f"Pod {pod.called} has not started for more than a minute: see kubectl describe pod "
+        f"{where} (a volume that cannot be mounted, a node that does not answer).",
     )

@@ -103,7 +103,7 @@ def _troubles(view: GroupView) -> list[Trouble]:
     is_short = view.ready < view.wanted
     found = [
         trouble
-        for pod in view.pods
+        for pod in (*view.drivers, *view.pods)
         if (is_short or (newest and pod.revision == newest))
         and (trouble := trouble_of(view.key, pod, view.now)) is not None
     ]

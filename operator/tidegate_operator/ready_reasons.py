@@ -67,10 +67,14 @@ _OF_THE_SPEC: dict[str, Reason] = {
     "ConfigMapMissing": Reason(
         NO, "The handler's ConfigMap is not in the namespace.", "Create it, or correct the name."
     ),
-    "EngineNotThere": Reason(NO, "This version cannot run the engine.", "Write `engine: python`."),
+    "EngineNotThere": Reason(
+        NO,
+        "The operator was installed without Spark.",
+        "Set `spark.enabled: true` among the values of its [chart](helm.md).",
+    ),
     "TemplateImpossible": Reason(
         NO,
-        "`spec.template` wants something that a consumer cannot run with.",
+        "A pod template wants something that a consumer, a driver or an executor cannot run with.",
         "Take out what is named.",
     ),
     "Refused": Reason(
@@ -201,6 +205,13 @@ _OF_THE_CLUSTER: dict[str, Reason] = {
         "The group's ReplicaSets cannot be listed, so it is not known which pods are new: nobody "
         "is told to leave, and nothing shrinks.",
         "Let the operator's role list `replicasets.apps`; the chart's role does.",
+    ),
+    "ExecutorsUnknown": Reason(
+        NO,
+        "With Spark: the driver's StatefulSet cannot be read, or why its pods are missing. Nothing "
+        "is changed while it is not known which executors there are.",
+        "Let the operator's role get `statefulsets.apps` and list `events`; the chart's does, with "
+        "`spark.enabled: true`.",
     ),
     "KubernetesUnreachable": Reason(
         f"{NO}, while pods are missing", "The Kubernetes API did not answer. It is asked again."

@@ -92,6 +92,18 @@ REASONS: Mapping[str, Mapping[str, Reason]] = {
             "A batch fails again and again. It is tried again for ever, and nothing is skipped.",
             "Mend the handler, or set `delivery.onFailure: deadLetter`.",
         ),
+        "PipelineFails": Reason(
+            YES,
+            "With Spark: batches fail again and again. They are tried again for ever, and nothing "
+            "is skipped.",
+            "Mend the pipeline, or set `delivery.onFailure: deadLetter`; the message has what the "
+            "driver says.",
+        ),
+        "QueryFails": Reason(
+            YES,
+            "Spark's query ends by itself and is begun anew, after pauses of up to 30 s.",
+            "The message has what the driver says; see its log.",
+        ),
         "PositionStands": Reason(
             YES,
             "A member owns a partition and lives, events come, and its position does not move. "

@@ -11,6 +11,8 @@ Rules:
   would take first leaves before those who were told. Otherwise a pod whose probe got no answer for
   a moment would be ended beside the one that has handed over, and its partitions moved twice.
 - Pods that the Deployment did not make count as members and are never victims.
+- Pods that go by their place leave by it: of those of one revision the highest places, whatever
+  they own, and the old ones from the highest place down.
 - Pods are expected in the order in which they were made, so that in a rollout each partition moves
   once. Who has not been seen for `ABSENT_LIMIT_S` is expected no longer.
 - Members whose pod is being deleted or has ended are leaving, and so are the dead: what they leave
@@ -93,7 +95,9 @@ def roles_of(
         # Which of them is new is not known: one that is there besides is of a rollout.
         surplus = min(surplus, observation.workload.replicas - wanted)
     first: list[PodFacts] = []
-    if surplus > 0:
+    if any(pod.place is not None for pod in ours):
+        first = _by_place(ours, revision, wanted)
+    elif surplus > 0:
         rank = _Rank(observation, listing, seen.leaving | set(chosen), revision, given_up)
         rank.has_begun = not _is_nothing_given(ours, revision, given_up, alive, surplus)
         first = sorted(ours, key=rank.of)[:surplus]
@@ -113,6 +117,15 @@ def roles_of(
         live=len(ours),
         current=sum(_is_current(pod, revision) for pod in ours),
     )
+
+
+def _by_place(ours: Collection[PodFacts], revision: str, wanted: int) -> list[PodFacts]:
+    """Those that are too many where nobody is chosen."""
+    ordered = sorted(ours, key=lambda pod: (-(pod.place or 0), pod.name))
+    over = [p for p in ordered if _is_current(p, revision) and (p.place or 0) >= wanted]
+    old = [pod for pod in ordered if not _is_current(pod, revision)]
+    surplus = len(ours) - len(over) - wanted
+    return [*old[: max(surplus, 0)], *over]
 
 
 def _is_nothing_given(

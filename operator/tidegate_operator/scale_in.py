@@ -8,6 +8,7 @@ Rules:
 - All that delays it for `hand_over_limit_s` and 30 s at most. Then it goes on, and says so: the pod
   still hands over when it is asked to stop.
 - Kubernetes takes pods that are not ready before those that are marked: it waits for these, too.
+- Pods that go by their place need no mark, and none goes in their stead.
 - In the middle of a rollout it waits, because Kubernetes would take some of the new pods as well,
   unless the rollout does not get on.
 """
@@ -74,7 +75,7 @@ def deletion_costs(pods: Collection[PodFacts], victims: Collection[MemberName]) 
     """The costs that are to change: of victims, and of those who are victims no longer."""
     costs: dict[str, int] = {}
     for pod in pods:
-        if not pod.revision or not is_live(pod):
+        if not pod.revision or not is_live(pod) or pod.place is not None:
             continue
         if pod.name in victims and pod.deletion_cost != VICTIM_COST:
             costs[pod.name] = VICTIM_COST
@@ -104,9 +105,9 @@ def _obstacle(
     if full:
         text = ", ".join(f"{name} ({count} partitions)" for name, count in full.items())
         return f"this has not been handed over: {text}; its handlers may be slow or hang"
-    live = [pod for pod in observation.pods if pod.revision and is_live(pod)]
-    marked = {pod.name for pod in live if pod.deletion_cost == VICTIM_COST}
-    if not marked.issuperset(roles.victims):
+    live = [pod for pod in observation.pods if pod.revision and is_live(pod) and pod.place is None]
+    unmarked = {pod.name for pod in live if pod.deletion_cost != VICTIM_COST}
+    if unmarked & set(roles.victims):
         return f"their pods do not have the annotation {DELETION_COST} yet"
     unready = [pod.name for pod in live if not pod.is_ready and pod.name not in roles.victims]
     if unready and any(pod.is_ready for pod in live if pod.name in roles.victims):

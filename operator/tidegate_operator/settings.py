@@ -30,6 +30,8 @@ class OperatorSettings:
     # The image of the groups that name none.
     image: str = ""
     image_pull_policy: str = "IfNotPresent"
+    # The same for those on Spark; without one the operator makes none of them.
+    spark_image: str = ""
     # Where the operator's own identity may go.
     identity_hosts: IdentityHosts = field(default_factory=IdentityHosts)
 

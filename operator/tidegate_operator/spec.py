@@ -14,7 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 from tidegate.group_file import reading
-from tidegate.group_file.spec import GroupSpec, HandlerSpec, LedgerSpec, Secret
+from tidegate.group_file.spark_spec import EngineKind
+from tidegate.group_file.spec import FileSpec, HandlerSpec, LedgerSpec, Secret
 from tidegate.settings import SettingsError
 from tidegate_operator.model import STILL_LIMIT_S, Wish
 from tidegate_operator.spec_scaling import ScalingSpec
@@ -28,6 +29,10 @@ NOT_OUR_ACCOUNT = (
     "serviceAccountAnnotations are for the ServiceAccount that the operator makes: leave out "
     "serviceAccountName, or annotate your own"
 )
+NOT_ITS_TEMPLATE = (
+    "template is of consumers, and engine spark has none: write spark.driver.template and "
+    "spark.executor.template"
+)
 LETTERS_ADDRESS = (
     "delivery.deadLetters.eventHub.connectionString is needed where the source has none: write "
     "{secret: NAME, key: KEY}"
@@ -39,13 +44,6 @@ class OnDelete(StrEnum):
 
     KEEP = "Keep"
     DELETE = "Delete"
-
-
-class EngineKind(StrEnum):
-    """What runs the handler."""
-
-    PYTHON = "python"
-    SPARK = "spark"
 
 
 def _no_texts() -> Mapping[str, str]:
@@ -80,16 +78,12 @@ class OperatedHandler(HandlerSpec):
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorSpec(GroupSpec):
+class OperatorSpec(FileSpec):
     """What is wanted of a group: what its consumers read, how many there are, and how they run."""
 
-    # As in GroupSpec, with the operator's keys among them.
+    # As in FileSpec, with the operator's keys among them.
     ledger: OperatedLedger = field(metadata={"help": "Where the members of the group meet."})
     handler: OperatedHandler = field(metadata={"help": "What is done with the events."})
-    engine: EngineKind = field(
-        default=EngineKind.PYTHON,
-        metadata={"help": "What runs the handler. `spark` cannot be run by this version."},
-    )
     replicas: int | None = field(
         default=None,
         metadata={
@@ -147,7 +141,11 @@ class OperatorSpec(GroupSpec):
 
     def checked(self) -> OperatorSpec:
         """This spec, or SettingsError."""
+        # Not by super(): with slots, this class is another one than the one that is written here.
+        FileSpec.checked(self)
         scaling = self.scaling
+        if self.engine is EngineKind.SPARK and self.template is not None:
+            raise SettingsError(NOT_ITS_TEMPLATE)
         if self.replicas is not None and not scaling.min <= self.replicas <= scaling.max:
             raise SettingsError(REPLICAS_OUTSIDE)
         if self.paused_replicas > scaling.max:

@@ -7,6 +7,7 @@ the wish. Secrets are the files that they are mounted as; the operator's own key
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -17,11 +18,14 @@ import yaml
 from tidegate.group_file.fields import default_of, hints_of, is_required
 from tidegate.group_file.names import camel_name
 from tidegate.group_file.reading import API_VERSION, KIND
-from tidegate.group_file.spec import GroupSpec, Secret
+from tidegate.group_file.spark_spec import DriverSpec, ExecutorSpec
+from tidegate.group_file.spec import FileSpec, Secret
 from tidegate.model import NO_OFFSET
 from tidegate.sources.start import Start
 from tidegate_operator.spec import OperatorSpec
 
+# What a driver has no use for: its own pod is made of it.
+_OPERATORS = frozenset({(DriverSpec, "template"), (ExecutorSpec, "template")})
 # Where the keys of each Secret are files, in a folder of its name.
 SECRETS_FOLDER = "/etc/tidegate/secrets"
 
@@ -33,7 +37,7 @@ def group_document(name: str, spec: OperatorSpec) -> str:
         "kind": KIND,
         "metadata": {"name": name},
         # By the types of the group file, and not of the operator: its keys are not among them.
-        "spec": _written(GroupSpec, spec),
+        "spec": _written(FileSpec, spec),
     }
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
 
@@ -48,6 +52,8 @@ def _written(kind: type[Any], section: Any) -> dict[str, Any]:
     hints = hints_of(kind)
     for each in fields(kind):
         value = getattr(section, each.name)
+        if (kind, each.name) in _OPERATORS:
+            continue
         if is_required(each) or value != default_of(each):
             found[camel_name(each.name)] = _plain(hints[each.name], value)
     return found
@@ -62,6 +68,10 @@ def _plain(kind: Any, value: Any) -> Any:
         return start_document(value)
     if is_dataclass(value):
         return _written(kind, value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, tuple):
+        return list(value)
     return str(value) if isinstance(value, StrEnum) else value
 
 

@@ -33,8 +33,8 @@ made from the code, by `python -m tidegate_operator.spec_page`; `kubectl explain
 [examples/cluster](../examples/cluster) has others, up to every key at once.
 
 A ConsumerGroup is also a group file: `tidegate run` reads it, and passes over what is the
-operator's. What a consumer reads is in [settings.md](settings.md): all of `source` and `delivery`,
-and of `ledger` and `handler` what is not named here.
+operator's. What a consumer reads is in [settings.md](settings.md): `engine`, all of `source`,
+`delivery` and `spark`, and of `ledger` and `handler` what is not named here.
 
 ## Secrets
 Wherever a secret is wanted, `{secret: NAME, key: KEY}` names a key of a Secret in the namespace of
@@ -57,12 +57,13 @@ first number, and `scaling: {mode: External}`. `kubectl scale` works without one
 consumers stay up, and go on at once when the pause ends.
 
 ## What is made
-For a group `NAME` the operator makes a Deployment, a Service without an address of its own, a
-ServiceAccount and a PodDisruptionBudget, all called `NAME`, and a ConfigMap `NAME-group` with the
-group file. They carry the label `tidegate.dev/group: NAME`, belong to the ConsumerGroup and go with
-it. What is changed in them by hand is put back: change the ConsumerGroup, whose `template` is
-merged over the pods'. The ledger stays when a group is deleted, unless `ledger.onDelete` says
-otherwise.
+For a group `NAME` with `engine: python` the operator makes a Deployment, a Service without an
+address of its own, a ServiceAccount and a PodDisruptionBudget, all called `NAME`, and a ConfigMap
+`NAME-group` with the group file. They carry the label `tidegate.dev/group: NAME`, belong to the
+ConsumerGroup and go with it. What is changed in them by hand is put back: change the
+ConsumerGroup, whose `template` is merged over the pods'. The ledger stays when a group is deleted,
+unless `ledger.onDelete` says otherwise. What is made with `engine: spark` is in
+[spark.md](spark.md#what-is-made).
 
 """
 
@@ -154,8 +155,9 @@ def _status(section: type[Any], path: str) -> Iterator[str]:
     names = tuple(each.name for each in fields(section))
     yield table(section, path, names, shows_defaults=False)
     for name, hint in hints_of(section).items():
-        if is_list(hint):
-            yield from _status(inner_of(hint), f"{path}.{camel_name(name)}")
+        inner = inner_of(hint) if is_list(hint) else hint
+        if is_dataclass(inner) and isinstance(inner, type):
+            yield from _status(inner, f"{path}.{camel_name(name)}")
 
 
 def _conditions() -> Iterator[str]:

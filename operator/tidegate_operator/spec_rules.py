@@ -9,14 +9,16 @@ Every text and list is bounded, for the API server works out beforehand what a r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tidegate.delivery.policy import Backoff, Batch, Cadence
 from tidegate.group_file.spec import (
+    NATIVE_ON_SPARK,
+    ONLY_ON_SPARK,
     BlobLetters,
     DeliverySpec,
     EventHubsSpec,
+    FileSpec,
     HandlerSpec,
     HubLetters,
     LedgerSpec,
@@ -27,54 +29,22 @@ from tidegate.group_file.spec import (
 from tidegate_operator import spec as texts
 from tidegate_operator import spec_scaling as sizes
 from tidegate_operator.spec import OperatedHandler, OperatorSpec
+from tidegate_operator.spec_rule import (
+    ABOVE_0,
+    CONTAINER,
+    WHOLE_ABOVE_0,
+    Rule,
+    Schema,
+    bounded_text,
+    stays,
+)
 from tidegate_operator.spec_scaling import CronSpec, FallbackSpec, ObjectiveSpec, ScalingSpec
+from tidegate_operator.spec_spark_rules import SPARK_BOUNDS
 
-Schema = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A CEL rule, and what is said where it does not hold.
-
-    CEL has words of its own: the field `namespace` is `__namespace__` in a rule.
-    """
-
-    rule: str
-    message: str
-    # Whether it refuses a change and not a value.
-    is_of_change: bool = False
-
-    @property
-    def document(self) -> dict[str, str]:
-        found = {"rule": self.rule, "message": self.message}
-        if self.is_of_change:
-            found["reason"] = "FieldValueForbidden"
-        return found
-
-
-def _stays(message: str) -> Rule:
-    return Rule("self == oldSelf", message, is_of_change=True)
-
-
-def _text(most: int, *rules: Rule, pattern: str = "") -> Schema:
-    found: dict[str, Any] = {"minLength": 1, "maxLength": most}
-    if pattern:
-        found["pattern"] = pattern
-    if rules:
-        found["x-kubernetes-validations"] = [rule.document for rule in rules]
-    return found
-
-
-_WHOLE_ABOVE_0: Schema = {"minimum": 1}
-_ABOVE_0: Schema = {"minimum": 0, "exclusiveMinimum": True}
 _COUNT: Schema = {"minimum": 0, "maximum": 2048, "format": "int32"}
 
 # A name of a Kubernetes object.
 _NAME = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
-_CONTAINER = Rule(
-    r"self.matches('^[a-z0-9](-?[a-z0-9]){2,62}$')",
-    "write 3 to 63 lower-case letters, digits and single dashes",
-)
 _HUB_NAME = r"^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$"
 
 _ANOTHER_GROUP = (
@@ -83,29 +53,32 @@ _ANOTHER_GROUP = (
 )
 
 BOUNDS: Mapping[tuple[type[Any], str], Schema] = {
-    (Secret, "env"): _text(253),
-    (Secret, "file"): _text(1024),
-    (Secret, "secret"): _text(253, pattern=_NAME),
-    (Secret, "key"): _text(253, pattern=r"^[-._a-zA-Z0-9]+$"),
-    (EventHubsSpec, "hub"): _text(256, _stays(f"the hub {_ANOTHER_GROUP}"), pattern=_HUB_NAME),
-    (EventHubsSpec, "consumer_group"): _text(
+    **SPARK_BOUNDS,
+    (Secret, "env"): bounded_text(253),
+    (Secret, "file"): bounded_text(1024),
+    (Secret, "secret"): bounded_text(253, pattern=_NAME),
+    (Secret, "key"): bounded_text(253, pattern=r"^[-._a-zA-Z0-9]+$"),
+    (EventHubsSpec, "hub"): bounded_text(
+        256, stays(f"the hub {_ANOTHER_GROUP}"), pattern=_HUB_NAME
+    ),
+    (EventHubsSpec, "consumer_group"): bounded_text(
         50,
-        _stays(f"the consumer group {_ANOTHER_GROUP}"),
+        stays(f"the consumer group {_ANOTHER_GROUP}"),
         pattern=r"^(\$Default|[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?)$",
     ),
-    (EventHubsSpec, "namespace"): _text(
+    (EventHubsSpec, "namespace"): bounded_text(
         260,
         Rule(
             r"self.matches('^[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?(:[0-9]+)?$')",
             "write the host alone, such as NAME.servicebus.windows.net",
         ),
-        _stays(f"the namespace {_ANOTHER_GROUP}"),
+        stays(f"the namespace {_ANOTHER_GROUP}"),
     ),
     (EventHubsSpec, "buffer_bytes"): {"minimum": 65536},
-    (LedgerSpec, "container"): _text(
-        63, _CONTAINER, _stays(f"the ledger's container {_ANOTHER_GROUP}")
+    (LedgerSpec, "container"): bounded_text(
+        63, CONTAINER, stays(f"the ledger's container {_ANOTHER_GROUP}")
     ),
-    (LedgerSpec, "account_url"): _text(
+    (LedgerSpec, "account_url"): bounded_text(
         1024,
         Rule(
             "self.matches('^https?://[^/?#]')",
@@ -115,49 +88,49 @@ BOUNDS: Mapping[tuple[type[Any], str], Schema] = {
             "!self.contains('?')",
             "write the URL without a SAS, and the SAS as sasToken: {secret: NAME, key: KEY}",
         ),
-        _stays(f"the ledger's account {_ANOTHER_GROUP}"),
+        stays(f"the ledger's account {_ANOTHER_GROUP}"),
     ),
-    (LedgerSpec, "api_version"): _text(10, pattern=r"^20[0-9]{2}-[0-9]{2}-[0-9]{2}$"),
+    (LedgerSpec, "api_version"): bounded_text(10, pattern=r"^20[0-9]{2}-[0-9]{2}-[0-9]{2}$"),
     (LedgerSpec, "lease_s"): {"minimum": 15, "maximum": 60, "multipleOf": 1},
-    (LedgerSpec, "hand_over_limit_s"): _ABOVE_0,
-    (LedgerSpec, "reader_silence_s"): _ABOVE_0,
-    (HandlerSpec, "code"): _text(
+    (LedgerSpec, "hand_over_limit_s"): ABOVE_0,
+    (LedgerSpec, "reader_silence_s"): ABOVE_0,
+    (HandlerSpec, "code"): bounded_text(
         1024,
         Rule(
             "self.matches('^.+:[^:]+$')",
             "write file.py:function or package.module:function",
         ),
     ),
-    (OperatedHandler, "config_map"): _text(253, pattern=_NAME),
-    (DeliverySpec, "attempts"): _WHOLE_ABOVE_0,
-    (DeliverySpec, "timeout_s"): _ABOVE_0,
-    (DeliverySpec, "told_s"): _ABOVE_0,
-    (DeliverySpec, "max_state_bytes"): _WHOLE_ABOVE_0,
-    (Backoff, "first_s"): _ABOVE_0,
-    (Backoff, "most_s"): _ABOVE_0,
-    (Batch, "max_events"): _WHOLE_ABOVE_0,
-    (Batch, "max_bytes"): _WHOLE_ABOVE_0,
+    (OperatedHandler, "config_map"): bounded_text(253, pattern=_NAME),
+    (DeliverySpec, "attempts"): WHOLE_ABOVE_0,
+    (DeliverySpec, "timeout_s"): ABOVE_0,
+    (DeliverySpec, "told_s"): ABOVE_0,
+    (DeliverySpec, "max_state_bytes"): WHOLE_ABOVE_0,
+    (Backoff, "first_s"): ABOVE_0,
+    (Backoff, "most_s"): ABOVE_0,
+    (Batch, "max_events"): WHOLE_ABOVE_0,
+    (Batch, "max_bytes"): WHOLE_ABOVE_0,
     (Batch, "max_wait_s"): {"minimum": 0, "maximum": 60},
-    (Cadence, "every_s"): _ABOVE_0,
-    (Cadence, "every_events"): _WHOLE_ABOVE_0,
-    (Cadence, "duplicate_budget"): _WHOLE_ABOVE_0,
-    (BlobLetters, "container"): _text(63, _CONTAINER),
-    (HubLetters, "hub"): _text(256, pattern=_HUB_NAME),
+    (Cadence, "every_s"): ABOVE_0,
+    (Cadence, "every_events"): WHOLE_ABOVE_0,
+    (Cadence, "duplicate_budget"): WHOLE_ABOVE_0,
+    (BlobLetters, "container"): bounded_text(63, CONTAINER),
+    (HubLetters, "hub"): bounded_text(256, pattern=_HUB_NAME),
     (ScalingSpec, "min"): _COUNT,
     (ScalingSpec, "max"): {**_COUNT, "minimum": 1},
     (ScalingSpec, "cron"): {"maxItems": 32},
     (ScalingSpec, "shrink_after_s"): {"minimum": 30, "maximum": 86400},
     (ScalingSpec, "idle_after_s"): {"minimum": 30, "maximum": 86400},
-    (ObjectiveSpec, "lag_per_replica"): {**_WHOLE_ABOVE_0, "format": "int64"},
-    (CronSpec, "start"): _text(128),
-    (CronSpec, "end"): _text(128),
-    (CronSpec, "timezone"): _text(64),
+    (ObjectiveSpec, "lag_per_replica"): {**WHOLE_ABOVE_0, "format": "int64"},
+    (CronSpec, "start"): bounded_text(128),
+    (CronSpec, "end"): bounded_text(128),
+    (CronSpec, "timezone"): bounded_text(64),
     (CronSpec, "replicas"): {**_COUNT, "minimum": 1},
     (FallbackSpec, "replicas"): {**_COUNT, "minimum": 1},
     (FallbackSpec, "after_s"): {"minimum": 30, "maximum": 86400},
-    (OperatorSpec, "engine"): {
+    (FileSpec, "engine"): {
         "x-kubernetes-validations": [
-            _stays(
+            stays(
                 "the engine cannot be changed: delete the group, which keeps its ledger, and make "
                 "it again; it goes on where it stood"
             ).document
@@ -174,8 +147,8 @@ BOUNDS: Mapping[tuple[type[Any], str], Schema] = {
         "maxProperties": 2048,
         "additionalProperties": {"type": "string", "minLength": 1, "maxLength": 253},
     },
-    (OperatorSpec, "image"): _text(512),
-    (OperatorSpec, "service_account_name"): _text(253, pattern=_NAME),
+    (OperatorSpec, "image"): bounded_text(512),
+    (OperatorSpec, "service_account_name"): bounded_text(253, pattern=_NAME),
     (OperatorSpec, "service_account_annotations"): {
         "maxProperties": 64,
         "additionalProperties": {"type": "string", "maxLength": 4096},
@@ -259,7 +232,16 @@ RULES: Mapping[type[Any], tuple[Rule, ...]] = {
             sizes.ONE_OBJECTIVE,
         ),
     ),
+    FileSpec: (
+        Rule("!has(self.spark) || self.engine == 'spark'", ONLY_ON_SPARK),
+        Rule(
+            "self.engine != 'spark' || !has(self.source.eventHubs) || "
+            "self.source.eventHubs.transport != 'sdk'",
+            NATIVE_ON_SPARK,
+        ),
+    ),
     OperatorSpec: (
+        Rule("!(self.engine == 'spark' && has(self.template))", texts.NOT_ITS_TEMPLATE),
         Rule(
             "!has(self.replicas) || "
             "(self.scaling.min <= self.replicas && self.replicas <= self.scaling.max)",

@@ -173,6 +173,44 @@ class ScalingShape:
 
 
 @dataclass(frozen=True, slots=True)
+class LastBatchShape:
+    """The last batch that ended well."""
+
+    time: str = field(metadata=_said("When it ended.", format="date-time"))
+    events: int | None = field(default=None, metadata=_said("How many events it had.", **_LONG))
+    took_s: float | None = field(default=None, metadata=_said("How long it took."))
+
+
+@dataclass(frozen=True, slots=True)
+class SparkShape:
+    """With `engine: spark`."""
+
+    driver: str | None = field(default=None, metadata=_said("The pod of the driver."))
+    phase: str | None = field(
+        default=None,
+        metadata=_said(
+            "How the driver stands: starting, running, retrying, stopping, stopped, or why its "
+            "container does not run, such as CrashLoopBackOff."
+        ),
+    )
+    application_id: str | None = field(
+        default=None, metadata=_said("What Spark calls the application.")
+    )
+    executors_wanted: int | None = field(
+        default=None, metadata=_said("How many executors there are to be.", **_COUNT)
+    )
+    executors_ready: int | None = field(
+        default=None, metadata=_said("How many of them have joined.", **_COUNT)
+    )
+    last_batch: LastBatchShape | None = field(
+        default=None, metadata=_said("The last batch that ended well.")
+    )
+    failure: str | None = field(
+        default=None, metadata=_said("What fails now, and what to do.", maxLength=4096)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class StatusShape:
     """What the operator has seen."""
 
@@ -224,6 +262,7 @@ class StatusShape:
     scaling: ScalingShape | None = field(
         default=None, metadata=_said("Why it has the size that it has.")
     )
+    spark: SparkShape | None = field(default=None, metadata=_said("With `engine: spark`."))
     members: tuple[MemberShape, ...] | None = field(
         default=None,
         metadata=_said(

@@ -24,15 +24,16 @@ from tidegate_operator import conditions as kinds
 from tidegate_operator.condition import Condition, conditions_in
 from tidegate_operator.kinds import Document
 from tidegate_operator.lag import GroupLag
-from tidegate_operator.model import Observation, Steps
+from tidegate_operator.model import Observation, Role, Steps
 from tidegate_operator.readiness import ON_THE_WAY, READY, UNOWNED
 from tidegate_operator.scaling import Reason
 from tidegate_operator.scaling.report import document_of
+from tidegate_operator.spark_status import document_of as document_of_spark
 from tidegate_operator.view import GroupView, view_of
 from tidegate_operator.wording import age_seconds, time_text
 
 MEMBERS_TOLD = PARTITIONS_TOLD = 128
-SELECTOR_LABEL = "tidegate.dev/group"
+SELECTOR_LABEL, ROLE_LABEL = "tidegate.dev/group", "tidegate.dev/role"
 
 # Of lag alone: what a person would call another lag is written after so long, any other after so
 # much longer. What waits for less than a moment comes and goes.
@@ -67,13 +68,14 @@ def status_of(
         "ready": f"{view.ready}/{view.wanted}",
         "wanted": view.wanted,
         "replicas": sum(bool(pod.revision) for pod in view.pods),
-        "selector": f"{SELECTOR_LABEL}={observation.key.name}",
+        "selector": _selector(observation),
         "lag": total.lag.events if total.partitions else None,
         "lagKind": str(total.lag.kind) if total.partitions else None,
         "lagPartitions": total.known if total.partitions else None,
         "behind": _behind_text(lag),
         "conditions": [each.as_document() for each in found],
         "scaling": document_of(steps.scaling) if steps.scaling is not None else None,
+        "spark": document_of_spark(view, observation.spark) if observation.spark else None,
         "members": list(_members(view, before or {}))[:MEMBERS_TOLD],
     }
     if view.partitions:
@@ -87,6 +89,12 @@ def status_of(
         lasting = _LEDGERS if observation.failures else (*_LEDGERS, *_FIGURES)
         return {key: before[key] for key in lasting if key in before} | status
     return status
+
+
+def _selector(observation: Observation) -> str:
+    """The labels of pods that are members, for autoscalers."""
+    found = f"{SELECTOR_LABEL}={observation.key.name}"
+    return found if observation.spark is None else f"{found},{ROLE_LABEL}={Role.EXECUTOR}"
 
 
 def state_of(conditions: Mapping[str, Condition]) -> str:
@@ -194,6 +202,8 @@ def _is_notable(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 def _lasting(status: Mapping[str, Any]) -> Document:
     """A status without what moves all the time: figures of lag, and the words of conditions."""
     lasting = {key: value for key, value in status.items() if key not in ("lag", "behind")}
+    if "spark" in lasting:
+        lasting["spark"] = {k: v for k, v in lasting["spark"].items() if k != "lastBatch"}
     lasting["conditions"] = {
         type: (each.truth, each.reason, each.generation)
         for type, each in conditions_in(status).items()

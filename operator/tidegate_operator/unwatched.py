@@ -14,6 +14,8 @@ from tidegate_operator.apply import Applier
 from tidegate_operator.kinds import (
     CONFIG_MAP,
     DISRUPTION_BUDGET,
+    ROLE,
+    ROLE_BINDING,
     SERVICE,
     SERVICE_ACCOUNT,
     ObjectName,
@@ -27,6 +29,8 @@ from tidegate_operator.watching import list_versions
 _log = logging.getLogger("tidegate.operator.unwatched")
 
 KINDS = (CONFIG_MAP, DISRUPTION_BUDGET, SERVICE, SERVICE_ACCOUNT)
+# Of groups on Spark alone: where there are none to be, the operator need not have the right.
+SPARK_KINDS = (ROLE, ROLE_BINDING)
 
 
 class Unwatched:
@@ -53,7 +57,8 @@ class Unwatched:
 
     async def look(self) -> None:
         """Once. What cannot be listed is still looked at one by one, though more rarely."""
-        for kind in KINDS:
+        kinds = (*KINDS, *SPARK_KINDS) if self._settings.spark_image else KINDS
+        for kind in kinds:
             try:
                 listed = await list_versions(self._kube, self._settings.namespaces, kind)
             except KubeError as problem:

@@ -6,7 +6,7 @@ nobody's, and is missed by nobody.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tidegate.model import Listing, MemberName, PartitionId
@@ -32,6 +32,8 @@ class GroupView:
     # How many pods are wanted in the end, and those that there are.
     wanted: int
     pods: tuple[PodFacts, ...]
+    # Those that hold executors.
+    drivers: tuple[PodFacts, ...]
     partitions: tuple[PartitionId, ...]
     owners: Mapping[PartitionId, MemberName]
     paused: frozenset[PartitionId]
@@ -81,12 +83,17 @@ def view_of(observation: Observation, steps: Steps, lag: GroupLag) -> GroupView:
         lag=lag,
         listing=listing,
         wanted=steps.wanted if steps.wanted is not None else sizing.stands(observation),
-        pods=tuple(
-            pod
-            for pod in sorted(observation.pods, key=lambda pod: pod.name)
-            if not pod.is_deleting and pod.phase not in _FINISHED
-        ),
+        pods=_standing(observation.pods),
+        drivers=_standing(observation.spark.drivers) if observation.spark is not None else (),
         partitions=partitions,
         owners=owners,
         paused=lags.paused_partitions(observation),
+    )
+
+
+def _standing(pods: Iterable[PodFacts]) -> tuple[PodFacts, ...]:
+    return tuple(
+        pod
+        for pod in sorted(pods, key=lambda pod: pod.name)
+        if not pod.is_deleting and pod.phase not in _FINISHED
     )

@@ -61,6 +61,11 @@ def helm_program() -> Path:
     return Path(program)
 
 
+@pytest.fixture(scope="module")
+def helm(helm_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    return Helm(helm_program, tmp_path_factory.mktemp("helm"))
+
+
 @pytest.fixture(scope="session")
 def release(
     cluster: Kubectl, helm_program: Path, tmp_path_factory: pytest.TempPathFactory

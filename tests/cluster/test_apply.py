@@ -102,7 +102,7 @@ async def test_replicas_are_our_own_and_are_written_only_as_they_were_seen(group
     version = group.live(DEPLOYMENT)["metadata"]["resourceVersion"]
     group.inside.said("scale", "deployment/activity", "--replicas=4")
     with pytest.raises(Conflict):
-        await group.applier.write_replicas(group.key, 1, version)
+        await group.applier.write_replicas(group.name(DEPLOYMENT), 1, version)
     group.want(handler_hash="2")
     await group.apply(replicas=2)
     assert group.live(DEPLOYMENT)["spec"]["replicas"] == 4
@@ -110,7 +110,7 @@ async def test_replicas_are_our_own_and_are_written_only_as_they_were_seen(group
     # The controllers write its status meanwhile; who sees a newer one tries again.
     for _ in range(20):
         try:
-            await group.applier.write_replicas(group.key, 0, version)
+            await group.applier.write_replicas(group.name(DEPLOYMENT), 0, version)
             break
         except Conflict:
             version = group.live(DEPLOYMENT)["metadata"]["resourceVersion"]

@@ -1,22 +1,16 @@
 """The chart, rendered by helm: every combination of what can be switched, and what is refused.
 
-No cluster is asked, but for the last tests: they hand what was rendered to a real API server.
+No cluster is asked: test_chart_rights.py hands what was rendered to a real API server.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from support.cluster_control_plane import bare_control_plane
-from support.cluster_kubectl import Kubectl
 from support.helm_chart import (
     CHART,
     NAMESPACE,
@@ -73,11 +67,6 @@ SWITCHES: dict[str, tuple[Document, Document]] = {
         },
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def helm(helm_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Helm:
-    return Helm(helm_program, tmp_path_factory.mktemp("helm"))
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -200,71 +189,3 @@ def test_two_releases_of_one_name_in_two_namespaces_share_no_object(helm: Helm) 
         }
 
     assert not names(first) & names(second)
-
-
-# --- a real API server
-
-
-@pytest.fixture(scope="module")
-def api(kube_programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    folder = tmp_path_factory.mktemp("control-plane") / "state"
-    with bare_control_plane(kube_programs, folder) as kubectl:
-        kubectl.said("create", "namespace", NAMESPACE)
-        kubectl.said("apply", "--server-side", "-f", str(CHART / "crds"))
-        yield replace(kubectl, namespace=NAMESPACE)
-
-
-def test_an_api_server_takes_all_of_it_and_lets_restricted_pods_alone_run(
-    helm: Helm, api: Kubectl
-) -> None:
-    label = "pod-security.kubernetes.io/enforce=restricted"
-    api.said("label", "namespace", NAMESPACE, label)
-    documents = helm.rendered(embedded=True, replicas=2, dashboard={"enabled": True})
-    warned = api.tried(
-        "apply", "--server-side", "--dry-run=server", "-f", "-", stdin=as_stream(documents)
-    )
-    assert warned.returncode == 0, warned.stderr
-    assert "would violate PodSecurity" not in warned.stderr
-
-
-@pytest.mark.parametrize(
-    ("verb", "resource", "may"),
-    [
-        ("patch", "consumergroups.tidegate.dev:status", True),
-        ("update", "consumergroups.tidegate.dev:finalizers", True),
-        ("delete", "consumergroups.tidegate.dev", False),
-        ("watch", "pods", True),
-        ("delete", "pods", False),
-        ("create", "pods:exec", False),
-        ("patch", "deployments.apps", True),
-        ("get", "secrets", True),
-        ("list", "secrets", False),
-        ("watch", "secrets", False),
-        ("list", "configmaps", True),
-        ("watch", "configmaps", False),
-        ("create", "roles.rbac.authorization.k8s.io", False),
-        ("create", "events", True),
-        ("update", "leases.coordination.k8s.io/tidegate-operator", True),
-        ("update", "leases.coordination.k8s.io/another", False),
-        ("list", "nodes", False),
-    ],
-)
-def test_the_operator_may_do_what_it_needs_and_no_more(
-    helm: Helm, api: Kubectl, verb: str, resource: str, may: bool
-) -> None:
-    rights = of_kind(
-        helm.rendered(), "ServiceAccount", "Role", "RoleBinding", "ClusterRole",
-        "ClusterRoleBinding",
-    )  # fmt: skip
-    api.said("apply", "--server-side", "-f", "-", stdin=as_stream(rights))
-    who = f"--as=system:serviceaccount:{NAMESPACE}:tidegate-operator"
-    kind, _, part = resource.partition(":")
-    asked = api.tried(
-        "auth", "can-i", verb, kind, "-n", NAMESPACE, who,
-        *([f"--subresource={part}"] if part else []),
-    )  # fmt: skip
-    assert asked.stdout.strip() == ("yes" if may else "no"), asked.stderr
-
-
-def as_stream(documents: list[Any]) -> str:
-    return "---\n".join(json.dumps(each) + "\n" for each in documents)

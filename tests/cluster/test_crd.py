@@ -11,6 +11,7 @@ import pytest
 
 from support.cluster_groups import Document, changed, control_plane_with_groups, example
 from support.cluster_kubectl import Kubectl
+from tidegate.spark.owned_keys import by_reason
 from tidegate_operator.spec_rules import BOUNDS, NAME_RULE, RULES
 
 SHORT = example("consumergroup.yaml")
@@ -55,6 +56,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     (f"{LEDGER}.leaseSeconds", 5, "should be greater than or equal to 15"),
     (f"{LEDGER}.leaseSeconds", 15.5, "should be a multiple of 1"),
     (f"{LEDGER}.onDelete", "Purge", 'supported values: "Keep", "Delete"'),
+    ("spec.spark", {}, "spark is for engine: spark; write that, or leave spark out"),
     ("spec.handler.code", "alarms.py", "write file.py:function or package.module:function"),
     ("spec.delivery", {"backoff": {"firstSeconds": 60}}, "mostSeconds is below firstSeconds"),
     ("spec.delivery", {"checkpoint": {"duplicateBudget": 5, "everyEvents": 5}},
@@ -88,6 +90,22 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("spec", {**BY_IDENTITY["spec"], "delivery": {"deadLetters": {"eventHub": {"hub": "poison"}}}},
      "connectionString is needed where the source has none: write {secret: NAME, key: KEY}"),
     ("spec.template", {"spec": []}, "must be of type object"),
+]  # fmt: skip
+
+# The same in a group on Spark. Of each reason for which a setting of Spark's is ours: every key.
+REFUSED_ON_SPARK: list[tuple[str, Any, str]] = [
+    ("spec.template", {"spec": {}}, "write spark.driver.template and spark.executor.template"),
+    (f"{HUB}.transport", "sdk", "Spark reads by transport native alone: leave transport out"),
+    ("spec.spark", {"driver": {"memory": "1G"}}, "spec.spark.driver.memory"),
+    ("spec.spark", {"deps": {"packages": ["a:b"]}}, "spec.spark.deps.packages"),
+    ("spec.spark", {"output": {"container": "X"}}, "write 3 to 63 lower-case letters"),
+    ("spec.spark", {"sparkConf": {"fs.defaultFS": "x"}}, "settings of Spark begin with 'spark.'"),
+    *(
+        ("spec.spark", {"sparkConf": {"spark.a": "1", key.replace("*", "x"): "1"}},
+         f"'{key.replace('*', 'x')}' is not yours to set: {why}")
+        for why, keys in by_reason().items()
+        for key in keys
+    ),
 ]  # fmt: skip
 
 # What is changed to what, in a group that is there.
@@ -124,6 +142,20 @@ def test_what_cannot_work_is_refused_and_what_to_write_is_said(
     assert said in refusal(api, changed(document, path, value))
 
 
+@pytest.mark.parametrize(("path", "value", "said"), REFUSED_ON_SPARK)
+def test_what_cannot_work_on_spark_is_refused_and_what_to_write_is_said(
+    api: Kubectl, path: str, value: Any, said: str
+) -> None:
+    document = changed(changed(SHORT, "metadata.name", "new"), "spec.engine", "spark")
+    assert said in refusal(api, changed(document, path, value))
+
+
+@pytest.mark.parametrize("name", ["spark.yaml", "everything-on-spark.yaml"])
+def test_an_example_on_spark_is_taken(api: Kubectl, name: str) -> None:
+    document = changed(example(name), "metadata.name", "new")
+    api.said("apply", "--dry-run=server", "-f", "-", stdin=json.dumps(document))
+
+
 @pytest.mark.parametrize(
     ("group", "path", "value", "said"),
     [
@@ -143,7 +175,8 @@ def test_every_rule_with_words_of_its_own_is_proved_here() -> None:
     messages = {rule.message for rules in RULES.values() for rule in rules} | {NAME_RULE.message}
     for bounds in BOUNDS.values():
         messages |= {rule["message"] for rule in bounds.get("x-kubernetes-validations", ())}
-    said = [each[2] for each in (*REFUSED, *UNCHANGEABLE, *UNCHANGEABLE_BY_IDENTITY)]
+    proved = (*REFUSED, *REFUSED_ON_SPARK, *UNCHANGEABLE, *UNCHANGEABLE_BY_IDENTITY)
+    said = [each[2].rpartition("yours to set: ")[2] for each in proved]
     assert [each for each in messages if not any(part in each for part in said)] == []
 
 

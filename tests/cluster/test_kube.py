@@ -14,6 +14,7 @@ from support.applied_group import Group, applied_group
 from support.cluster_control_plane import bare_control_plane
 from support.cluster_groups import control_plane_with_groups
 from support.cluster_kubectl import Kubectl
+from tidegate.group_file.spark_spec import EngineKind
 from tidegate_operator import kube as kube_module
 from tidegate_operator.apply import Applier
 from tidegate_operator.engines import engine_of
@@ -73,7 +74,8 @@ async def test_a_role_that_lacks_something_is_told_what(group: Group, tmp_path: 
     group.applier = Applier(poor, lambda: 0.0, lambda: 0.0)
     with pytest.raises(Denied, match="may not patch serviceaccounts") as caught:
         await group.applier.apply(
-            group.key, group.uid, engine_of("python").manifests(group.wanted), replicas=1, seen={}
+            group.key, group.uid, engine_of(EngineKind.PYTHON).manifests(group.wanted),
+            names=engine_of(EngineKind.PYTHON).names(group.key), replicas=1, seen={},
         )
     assert caught.value.missing == Permission("patch", "serviceaccounts", "")
     await poor.close()

@@ -14,6 +14,7 @@ from typing import Any
 from support.cluster_groups import example
 from support.cluster_kubectl import Kubectl
 from support.wait import wait_until
+from tidegate.group_file.spark_spec import EngineKind
 from tidegate_operator.apply import Applier, Outcome
 from tidegate_operator.engines import RenderInput, SecretMount, engine_of
 from tidegate_operator.kinds import (
@@ -61,7 +62,8 @@ class Group:
         return await self.applier.apply(
             self.key,
             self.uid,
-            engine_of("python").manifests(self.wanted),
+            engine_of(EngineKind.PYTHON).manifests(self.wanted),
+            names=engine_of(EngineKind.PYTHON).names(self.key),
             replicas=replicas,
             seen=seen,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from support.kube_objects import KubeObjects
+from tidegate.group_file.spark_spec import EngineKind
 from tidegate_operator.apply import Applier, Outcome
 from tidegate_operator.engines import RenderInput, engine_of
 from tidegate_operator.kinds import CONFIG_MAP, DEPLOYMENT, Document, Kind, ObjectName
@@ -32,7 +33,7 @@ class World:
     def manifests(self) -> tuple[Document, ...]:
         if self._of != self.wanted:
             wanted = RenderInput(KEY, self.uid, "kind: ConsumerGroup\n", "image", **self.wanted)
-            self._made, self._of = engine_of("python").manifests(wanted), dict(self.wanted)
+            self._made, self._of = engine_of(EngineKind.PYTHON).manifests(wanted), dict(self.wanted)
         return self._made
 
     async def apply(self, replicas: int = 3) -> Outcome:
@@ -43,6 +44,7 @@ class World:
             KEY,
             self.uid,
             self.manifests(),
+            names=engine_of(EngineKind.PYTHON).names(KEY),
             replicas=replicas,
             seen={name: self.kube.objects.get(name)},
         )

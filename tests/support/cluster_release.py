@@ -25,8 +25,8 @@ OPERATOR = f"{NAME}-operator"
 PLURAL = "consumergroups"
 KIND = "consumergroups.tidegate.dev"
 # Each for one group: two with one consumer group would take their readers from one another.
-HUBS = ["telemetry:16", "counted:12", "sized:8", *(f"{name}:4" for name in (
-    "words", "edited", "well", "image", "found", "removed", "letters"))]  # fmt: skip
+HUBS = ["telemetry:16", "counted:12", "sized:8", "spark:6", *(f"{name}:4" for name in (
+    "words", "edited", "well", "image", "found", "removed", "letters", "first"))]  # fmt: skip
 _READY_SECONDS = 90.0
 
 

@@ -242,6 +242,10 @@ class GroupSpec:
     )
 
 
+ONLY_ON_SPARK = "spark is for engine: spark; write that, or leave spark out"
+NATIVE_ON_SPARK = "Spark reads by transport native alone: leave transport out"
+
+
 @dataclass(frozen=True, slots=True)
 class FileSpec(GroupSpec):
     """The part of `spec` that `tidegate run` reads."""
@@ -259,7 +263,7 @@ class FileSpec(GroupSpec):
 
     def checked(self) -> FileSpec:
         if self.spark is not None and self.engine is not EngineKind.SPARK:
-            raise SettingsError("spark is for engine: spark; write that, or leave spark out")
+            raise SettingsError(ONLY_ON_SPARK)
         return self
 
 
@@ -267,7 +271,6 @@ class FileSpec(GroupSpec):
 OPERATORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "spec": (
-            "engine",
             "image",
             "paused",
             "pausedPartitions",

@@ -29,12 +29,15 @@ from tidegate.spark.pod_note import PodNote
 from tidegate.spark.query import Query
 from tidegate.spark.running import PipelineRun
 from tidegate.spark.session import Session, spark_home
-from tidegate.spark.session_conf import NAMESPACE, ClusterPlace, LocalPlace, session_conf
+from tidegate.spark.session_conf import (
+    NAMESPACE,
+    OFFICE_PORT,
+    ClusterPlace,
+    LocalPlace,
+    session_conf,
+)
 from tidegate.spark.standalone import Standalone
 from tidegate.spark.standing import Standing
-
-# Kubernetes' NetworkPolicies can name it.
-_DESK_PORT = 7081
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class Parts:
         self._java_home = Path() if options.only_checks else ensure_java(environment)
         expected = options.executors if self._cluster is None else self._cluster.executors
         self.board = DriverBoard(options.name, expected, time.monotonic)
-        self.standing = Standing()
+        self.standing = Standing(time.time())
 
     def new_office(self) -> Office:
         options, cluster, relay = self.options, self._cluster, Relay()
@@ -92,7 +95,7 @@ class Parts:
             observer=relay,
             scratch=options.scratch,
             host="127.0.0.1" if cluster is None else cluster.pod_ip,
-            port=0 if cluster is None else _DESK_PORT,
+            port=0 if cluster is None else OFFICE_PORT,
             pod_uid=options.pod_uid,
             around=around,
         )

@@ -57,6 +57,8 @@ _NAMES: Mapping[str, str] = MappingProxyType(
         "spark.kubernetes.container.image.pullPolicy": _TEMPLATE,
         "spark.kubernetes.executor.container.image": _IMAGE,
         "spark.kubernetes.executor.deleteOnTermination": "executors end with their driver",
+        "spark.kubernetes.executor.disableConfigMap": "the driver may make none: mount your own by "
+        "spec.spark.executor.template",
         "spark.kubernetes.executor.podNamePrefix": "executors are found by their names",
         "spark.kubernetes.executor.podTemplateContainerName": _TEMPLATE,
         "spark.kubernetes.executor.podTemplateFile": _TEMPLATE,
@@ -113,10 +115,17 @@ def refusal(key: str) -> str | None:
     return None if why is None else f"'{key}' is not yours to set: {why}"
 
 
-def as_markdown() -> str:
-    """The list that `docs/settings.md` shows: settings with the same reason together."""
-    by_reason: dict[str, list[str]] = {}
+def by_reason() -> dict[str, list[str]]:
+    """All of them, those with the same reason together; one that ends with a star is a prefix."""
+    found: dict[str, list[str]] = {}
     for key, why in (*_NAMES.items(), *((f"{each}*", why) for each, why in _PREFIXES.items())):
-        by_reason.setdefault(why, []).append(f"`{key}`")
-    lines = [f"- {', '.join(sorted(keys))}: {why}." for why, keys in by_reason.items()]
+        found.setdefault(why, []).append(key)
+    return {why: sorted(keys) for why, keys in sorted(found.items())}
+
+
+def as_markdown() -> str:
+    """The list that `docs/settings.md` shows."""
+    lines = [
+        f"- {', '.join(f'`{key}`' for key in keys)}: {why}." for why, keys in by_reason().items()
+    ]
     return "\n".join(sorted(lines))

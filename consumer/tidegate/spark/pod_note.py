@@ -17,9 +17,8 @@ from pathlib import Path
 
 import aiohttp
 
-from tidegate.spark.standing import Standing
+from tidegate.spark.standing import ANNOTATION, Standing
 
-ANNOTATION = "tidegate.dev/spark"
 # What Kubernetes gives every pod.
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 API = "https://kubernetes.default.svc"

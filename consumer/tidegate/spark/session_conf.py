@@ -28,7 +28,10 @@ CONTAINER = "executor"
 
 DRIVER_PORT = 7078
 BLOCKS_PORT = 7079
+OFFICE_PORT = 7081
 UI_PORT = 4040
+# Of a core, in thousandths, that an executor asks the cluster for, for each of its cores.
+CPU_OF_CORE = 250
 # Kubernetes takes names of 63 characters; Spark adds to these.
 _LONGEST_PREFIX = 47
 
@@ -39,6 +42,8 @@ _DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.locality.wait": "0s",
     "spark.ui.showConsoleProgress": "false",
+    # Whoever sees its pages ends nothing by them.
+    "spark.ui.killEnabled": "false",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
     # A session that runs for weeks remembers little of its past.
     "spark.ui.retainedJobs": "100",
@@ -49,7 +54,9 @@ _DEFAULTS = {
     # What the shuffles of past batches left is found by the garbage collector alone, and an
     # executor that ends moves all that is left.
     "spark.cleaner.periodicGC.interval": "2min",
-    # Executors log without end.
+    # Executors log without end, and of each task unless they are told as the driver is.
+    "spark.log.level": "WARN",
+    "spark.executor.syncLogLevel.enabled": "true",
     "spark.executor.logs.rolling.strategy": "size",
     "spark.executor.logs.rolling.maxSize": str(8 << 20),
     "spark.executor.logs.rolling.maxRetainedFiles": "2",
@@ -88,6 +95,9 @@ class LocalPlace:
     master: str
     # For what Spark writes; removed with the driver.
     folder: Path
+
+    def defaults(self, _spec: SparkSpec) -> dict[str, str]:
+        return {}
 
     def conf(self, _group: str, _spec: SparkSpec) -> dict[str, str]:
         return {
@@ -135,6 +145,11 @@ class ClusterPlace:
             environment.get(TEMPLATE, ""),
         )
 
+    def defaults(self, spec: SparkSpec) -> dict[str, str]:
+        """What a user may change."""
+        cpu = f"{spec.executor.cores * CPU_OF_CORE}m"
+        return {"spark.kubernetes.executor.request.cores": cpu}
+
     def conf(self, group: str, spec: SparkSpec) -> dict[str, str]:
         executor = spec.executor
         found = {
@@ -153,8 +168,10 @@ class ClusterPlace:
             "spark.kubernetes.driver.pod.name": self.pod,
             "spark.kubernetes.executor.podNamePrefix": group[:_LONGEST_PREFIX].rstrip("-."),
             "spark.kubernetes.allocation.pods.allocator": "statefulset",
-            "spark.kubernetes.executor.deleteOnTermination": "true",
-            # The driver may not, and has none.
+            # The driver may delete nothing, and make nothing but a StatefulSet, which goes with its
+            # pod.
+            "spark.kubernetes.executor.deleteOnTermination": "false",
+            "spark.kubernetes.executor.disableConfigMap": "true",
             "spark.kubernetes.driver.service.deleteOnTermination": "false",
             "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
         }
@@ -176,6 +193,7 @@ def session_conf(group: str, spec: SparkSpec, place: Place) -> dict[str, str]:
     packages = {"spark.jars.packages": ",".join(spec.deps.packages)} if spec.deps.packages else {}
     return {
         **_DEFAULTS,
+        **place.defaults(spec),
         **spec.spark_conf,
         **_ALWAYS,
         **packages,

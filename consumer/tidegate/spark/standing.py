@@ -13,6 +13,8 @@ from typing import Any
 
 from tidegate.spark.failures import Failure
 
+# On the driver's pod: a contract with the operator.
+ANNOTATION = "tidegate.dev/spark"
 _LONGEST = 1000
 
 
@@ -29,7 +31,9 @@ class LastBatch:
 class Standing:
     """See the module. Times are of the clock on the wall."""
 
-    def __init__(self) -> None:
+    def __init__(self, started_at: float = 0.0) -> None:
+        # When the process began: an application is of that life of its container.
+        self.started_at = started_at
         self.application = ""
         self.phase = "starting"
         self.executors: frozenset[str] = frozenset()
@@ -70,11 +74,12 @@ class Standing:
         self.restarts += 1
 
     def as_json(self) -> dict[str, Any]:
-        """For the annotation of the driver's pod: a contract with the operator."""
+        """What the annotation says."""
         batch, failure = self.last_batch, self.failure
         said = "" if failure is None else f"{failure.reason}: {failure.message}"
         found: dict[str, Any] = {
             "applicationId": self.application,
+            "startedAt": round(self.started_at, 3),
             "phase": self.phase,
             "executors": len(self.executors),
             "restarts": self.restarts,

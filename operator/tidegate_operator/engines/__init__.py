@@ -1,7 +1,6 @@
 """Engines: each makes the manifests of a group out of what the group wants.
 
-Rules: pure. An engine that is named and not there is an error for people, told in a condition.
-Whatever any engine ever makes is in `names_of`, so that a change of engine leaves nothing behind.
+Rules: pure. A group never changes its engine: whatever it may have made is in the engine's `names`.
 """
 
 from __future__ import annotations
@@ -10,22 +9,24 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Protocol
 
+from tidegate.group_file.spark_spec import EngineKind
 from tidegate_operator.engines.inputs import RenderInput, SecretMount
 from tidegate_operator.engines.python import PythonEngine
+from tidegate_operator.engines.spark import SparkEngine
 from tidegate_operator.kinds import Document, ObjectName
 from tidegate_operator.model import GroupKey
 
-__all__ = ["Engine", "EngineNotThereError", "RenderInput", "SecretMount", "engine_of", "names_of"]
+__all__ = ["Engine", "EngineNotThereError", "RenderInput", "SecretMount", "engine_of"]
 
 
 class EngineNotThereError(ValueError):
-    """The group asks for an engine that this version does not have."""
+    """The group asks for an engine that this operator was not given."""
 
     reason = "EngineNotThere"
 
 
 class Engine(Protocol):
-    """What runs the consumers of a group."""
+    """What runs the members of a group."""
 
     def manifests(self, wanted: RenderInput) -> tuple[Document, ...]:
         """All objects of the group, in the order in which they are applied.
@@ -39,20 +40,15 @@ class Engine(Protocol):
         ...
 
 
-_ENGINES: Mapping[str, Engine] = MappingProxyType({"python": PythonEngine()})
+_ENGINES: Mapping[EngineKind, Engine] = MappingProxyType(
+    {EngineKind.PYTHON: PythonEngine(), EngineKind.SPARK: SparkEngine()}
+)
 
 
-def engine_of(name: str) -> Engine:
-    """The engine of this name. Raises EngineNotThereError."""
-    engine = _ENGINES.get(name)
-    if engine is None:
-        raise EngineNotThereError(
-            f"spec.engine {name}: this version of the operator does not have it; write "
-            f"{' or '.join(_ENGINES)}"
-        )
-    return engine
+def engine_of(kind: EngineKind) -> Engine:
+    return _ENGINES[kind]
 
 
-def names_of(key: GroupKey) -> tuple[ObjectName, ...]:
+def all_names_of(key: GroupKey) -> frozenset[ObjectName]:
     """All objects that any engine may have made for a group."""
-    return tuple(name for engine in _ENGINES.values() for name in engine.names(key))
+    return frozenset(name for engine in _ENGINES.values() for name in engine.names(key))

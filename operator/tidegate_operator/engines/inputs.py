@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from tidegate.group_file.spark_spec import SparkSpec
 from tidegate_operator.kinds import CONSUMER_GROUP, Document
 from tidegate_operator.model import GroupKey
 from tidegate_operator.spec import OperatorSpec, secrets_of
@@ -19,10 +20,14 @@ from tidegate_operator.spec_group_file import group_document
 
 PREFIX = "tidegate.dev/"
 GROUP_LABEL = f"{PREFIX}group"
+# Says of a pod of Spark's whether it is the driver or an executor.
+ROLE_LABEL = f"{PREFIX}role"
 # Says of a Deployment which ledger its pods were made for.
 LEDGER = f"{PREFIX}ledger"
 # What its pods are made from, and what the user had asked for then: see turns.py.
 TEMPLATE, ASKED = f"{PREFIX}template", f"{PREFIX}asked"
+# Of a driver's Deployment: how many executors its driver begins with.
+EXECUTORS = f"{PREFIX}executors"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 OPERATOR = "tidegate"
 
@@ -67,6 +72,10 @@ class RenderInput:
     ledger: str = ""
     # A hash of what the user has said that pods are made from.
     asked: str = ""
+    # Of the engine `spark`: what its processes are given, and how many executors a driver that
+    # begins asks for.
+    spark: SparkSpec = field(default_factory=SparkSpec)
+    executors: int = 1
 
 
 def render_input(
@@ -80,6 +89,7 @@ def render_input(
     handler_hash: str,
     ledger: str = "",
     asked: str = "",
+    executors: int = 1,
 ) -> RenderInput:
     """What the engine needs, of what is asked for and of what was read by name."""
     secrets = secrets_of(spec).items()
@@ -99,7 +109,15 @@ def render_input(
         spec.template or _nothing(),
         ledger,
         asked,
+        spec.spark or SparkSpec(),
+        executors,
     )
+
+
+def told_executors(deployment: Document) -> int:
+    """How many executors a driver of this Deployment begins with."""
+    said = str((deployment["metadata"].get("annotations") or {}).get(EXECUTORS, ""))
+    return int(said) if said.isdecimal() else 1
 
 
 def labels_of(key: GroupKey) -> dict[str, str]:

@@ -38,8 +38,20 @@ SCRATCH = "/scratch"
 VOLUMES = "tidegate-"
 GROUP_FILE = f"{CONFIGURED}/group/group.yaml"
 MEMBER, POD_UID, LEASE_FILE = OUR_ENV = ("TIDEGATE_MEMBER", "TIDEGATE_POD_UID", "TIDEGATE_SCRATCH")
-# The image's user.
+# The images' user.
 _USER = 65532
+NOBODY: Document = {
+    "runAsNonRoot": True,
+    "runAsUser": _USER,
+    "runAsGroup": _USER,
+    "fsGroup": _USER,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+CONFINED: Document = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+}
 # After the last call: the last checkpoints and the hand-over, also where storage is slow.
 _HAND_OVER_S = 30
 # A consumer ends by itself so long before it would be killed; see --grace-s.
@@ -54,31 +66,28 @@ _SILENT_PROBES = 3
 def our_template(wanted: RenderInput) -> Document:
     """The pod template, but for the consumer's arguments: they follow from what is merged."""
     spec: Document = {
-        "containers": [_consumer(wanted)],
-        "volumes": _volumes(wanted),
+        "containers": [consumer_of(wanted)],
+        "volumes": volumes_of(wanted),
         "serviceAccountName": wanted.service_account or wanted.key.name,
         "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": _termination_s(wanted),
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _USER,
-            "runAsGroup": _USER,
-            "fsGroup": _USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-        "topologySpreadConstraints": [
-            {
-                "maxSkew": 1,
-                "topologyKey": "kubernetes.io/hostname",
-                "whenUnsatisfiable": "ScheduleAnyway",
-                "labelSelector": {"matchLabels": selector_of(wanted.key)},
-                # Old pods that are on their way out do not count.
-                "matchLabelKeys": ["pod-template-hash"],
-            }
-        ],
+        "terminationGracePeriodSeconds": termination_s(wanted),
+        "securityContext": NOBODY,
+        # Old pods that are on their way out do not count.
+        "topologySpreadConstraints": [spread(selector_of(wanted.key), "pod-template-hash")],
     }
-    metadata = {"labels": labels_of(wanted.key), "annotations": _annotations(wanted)}
+    metadata = {"labels": labels_of(wanted.key), "annotations": annotations_of(wanted)}
     return {"metadata": metadata, "spec": spec}
+
+
+def spread(labels: Document, told_apart_by: str) -> Document:
+    """Over the nodes, where that can be."""
+    return {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": labels},
+        "matchLabelKeys": [told_apart_by],
+    }
 
 
 def arguments(termination_s: int) -> list[str]:
@@ -95,11 +104,11 @@ def arguments(termination_s: int) -> list[str]:
     ]
 
 
-def _termination_s(wanted: RenderInput) -> int:
+def termination_s(wanted: RenderInput) -> int:
     return math.ceil(wanted.handler_timeout_s + wanted.told_s) + _HAND_OVER_S
 
 
-def _annotations(wanted: RenderInput) -> dict[str, str]:
+def annotations_of(wanted: RenderInput) -> dict[str, str]:
     found = {f"{PREFIX}group-hash": hash_of(wanted.group_yaml)}
     if wanted.handler_config_map is not None:
         found[f"{PREFIX}handler-hash"] = wanted.handler_hash
@@ -109,15 +118,15 @@ def _annotations(wanted: RenderInput) -> dict[str, str]:
     return found
 
 
-def _consumer(wanted: RenderInput) -> Document:
+def consumer_of(wanted: RenderInput) -> Document:
     longest_call_s = wanted.handler_timeout_s + wanted.told_s
     return {
         "name": CONSUMER,
         "image": wanted.image,
         "imagePullPolicy": wanted.pull_policy,
         "env": [
-            {"name": MEMBER, "valueFrom": _field("metadata.name")},
-            {"name": POD_UID, "valueFrom": _field("metadata.uid")},
+            {"name": MEMBER, "valueFrom": field_of("metadata.name")},
+            {"name": POD_UID, "valueFrom": field_of("metadata.uid")},
             {"name": LEASE_FILE, "value": f"{SCRATCH}/leases"},
         ],
         "ports": [{"name": PORT_NAME, "containerPort": PORT, "protocol": "TCP"}],
@@ -137,11 +146,7 @@ def _consumer(wanted: RenderInput) -> Document:
             "requests": {"cpu": "100m", "memory": "256Mi"},
             "limits": {"memory": "1Gi"},
         },
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        },
+        "securityContext": CONFINED,
         # Where it wrote no last words, the end of its log.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
@@ -160,11 +165,11 @@ def _asked(path: str) -> Document:
     return {"httpGet": {"path": path, "port": PORT_NAME}, "timeoutSeconds": _PROBE_TIMEOUT_S}
 
 
-def _field(path: str) -> Document:
+def field_of(path: str) -> Document:
     return {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}
 
 
-def _volumes(wanted: RenderInput) -> list[Document]:
+def volumes_of(wanted: RenderInput) -> list[Document]:
     # Ours comes last: a group.yaml among the handler's files does not take its place.
     handlers = [] if wanted.handler_config_map is None else [wanted.handler_config_map]
     sources = [*handlers, group_map(wanted.key)]

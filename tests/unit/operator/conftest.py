@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support.operated_spark import OWNED, SparkWorld
 from support.operated_world import OperatedWorld
 from support.plugin_api import PluginApi, plugin_api
 from tidegate_operator.plugin.cli import carried_out
@@ -39,3 +40,27 @@ def run(groups_api: PluginApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         return carried_out(list(words))
 
     return carry_out
+
+
+@pytest.fixture
+def one() -> SparkWorld:
+    """A group of one executor, which owns everything."""
+    world = SparkWorld(replicas=1)
+    world.begin_driver()
+    (member,) = world.count_executors("driver-1", "app-1")
+    for partition in OWNED:
+        world.own(partition, member)
+    world.settle()
+    return world
+
+
+@pytest.fixture
+def three() -> SparkWorld:
+    """The same of three, of which each owns something."""
+    world = SparkWorld(replicas=3)
+    world.begin_driver()
+    members = world.count_executors("driver-1", "app-1")
+    for partition in OWNED:
+        world.own(partition, members[int(partition) % 3])
+    world.settle()
+    return world

@@ -84,7 +84,7 @@ async def test_only_what_has_changed_is_written(world: World) -> None:
 async def test_replicas_are_never_changed_by_applying_the_rest(world: World) -> None:
     for replicas in (7, 0):
         version = world.live(DEPLOYMENT)["metadata"]["resourceVersion"]
-        await world.applier.write_replicas(KEY, replicas, version)
+        await world.applier.write_replicas(world.name(DEPLOYMENT), replicas, version)
         world.wanted = {"handler_hash": str(replicas), "handler_config_map": "code"}
         assert (await world.apply(replicas=3)).written
         assert world.live(DEPLOYMENT)["spec"]["replicas"] == replicas
@@ -92,9 +92,9 @@ async def test_replicas_are_never_changed_by_applying_the_rest(world: World) -> 
 
 async def test_replicas_are_written_only_as_they_were_seen(world: World) -> None:
     version = world.live(DEPLOYMENT)["metadata"]["resourceVersion"]
-    await world.applier.write_replicas(KEY, 5, version)
+    await world.applier.write_replicas(world.name(DEPLOYMENT), 5, version)
     with pytest.raises(Conflict):
-        await world.applier.write_replicas(KEY, 2, version)
+        await world.applier.write_replicas(world.name(DEPLOYMENT), 2, version)
     assert world.live(DEPLOYMENT)["spec"]["replicas"] == 5
 
 

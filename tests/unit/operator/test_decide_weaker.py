@@ -97,7 +97,7 @@ WEAKER: list[tuple[str, object, str, Any, Play]] = [
     ("tells nobody to leave", decide, "roles_of", told_nothing, rolled_out),
     ("says nobody is expected", roster, "intended", expecting_nobody, rolled_out),
     ("breaks nothing", breaks, "breaks", nothing, killed_by_an_eviction),
-    ("lets the dead stay", breaks, "dead_members", lambda *_: frozenset(), killed_by_an_eviction),
+    ("lets the dead stay", breaks, "dead_members", lambda *_: {}, killed_by_an_eviction),
     ("waits for ever", rollout, "ABSENT_LIMIT_S", 1e9, never_coming),
     ("always writes the roster", roster, "is_said", lambda *_: False, rolled_out),
 ]

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tidegate_operator.engines import EngineNotThereError, RenderInput, engine_of, names_of
+from tidegate.group_file.spark_spec import EngineKind
+from tidegate_operator.engines import RenderInput, engine_of
 from tidegate_operator.engines.inputs import LEDGER, SecretMount, labels_of, render_input
 from tidegate_operator.kinds import Document, name_of
 from tidegate_operator.model import GroupKey
@@ -26,7 +27,7 @@ FULL = replace(WANTED, secrets=SECRETS, handler_config_map="code", handler_hash=
 
 def made(wanted: RenderInput) -> dict[str, Document]:
     """By kind: a group has one object of each."""
-    return {found["kind"]: found for found in engine_of("python").manifests(wanted)}
+    return {found["kind"]: found for found in engine_of(EngineKind.PYTHON).manifests(wanted)}
 
 
 def pod_of(wanted: RenderInput) -> Document:
@@ -41,7 +42,7 @@ def consumer_of(wanted: RenderInput) -> Document:
 
 
 def test_what_a_pod_reads_stands_before_the_deployment_that_makes_pods() -> None:
-    kinds = [found["kind"] for found in engine_of("python").manifests(WANTED)]
+    kinds = [found["kind"] for found in engine_of(EngineKind.PYTHON).manifests(WANTED)]
     assert kinds == [
         "ServiceAccount",
         "ConfigMap",
@@ -63,7 +64,9 @@ def test_all_of_it_is_the_groups_carries_its_labels_and_is_known_by_name() -> No
         assert metadata["labels"].items() >= labels_of(KEY).items()
         (owner,) = metadata["ownerReferences"]
         assert (owner["uid"], owner["controller"]) == ("uid-1", True)
-    assert {name_of(found) for found in made(FULL).values()} == {*names_of(KEY)}
+    assert {name_of(found) for found in made(FULL).values()} == {
+        *engine_of(EngineKind.PYTHON).names(KEY)
+    }
 
 
 def test_the_deployment_says_nothing_of_its_replicas() -> None:
@@ -195,11 +198,6 @@ def test_a_service_account_is_made_unless_the_user_names_one() -> None:
     theirs = replace(WANTED, service_account="mine")
     assert "ServiceAccount" not in made(theirs)
     assert pod_of(theirs)["spec"]["serviceAccountName"] == "mine"
-
-
-def test_an_engine_that_is_not_there_is_said_so() -> None:
-    with pytest.raises(EngineNotThereError, match=r"spec\.engine spark: .* write python"):
-        engine_of("spark")
 
 
 def test_what_is_rendered_is_what_the_consumer_group_asks_for() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tidegate.group_file.spark_spec import EngineKind
 from tidegate_operator.engines import RenderInput, engine_of
 from tidegate_operator.kinds import Document
 from tidegate_operator.merge import TemplateError
@@ -16,7 +17,7 @@ KEY = GroupKey("homes", "activity")
 
 def pod_of(template: dict[str, Any]) -> Document:
     wanted = RenderInput(KEY, "uid-1", "kind: ConsumerGroup\n", "image", template=template)
-    *_, deployment = engine_of("python").manifests(wanted)
+    *_, deployment = engine_of(EngineKind.PYTHON).manifests(wanted)
     found: Document = deployment["spec"]["template"]
     return found
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from support.cluster_groups import Document, example
 from tidegate.group_file.names import camel_name
 from tidegate.group_file.reading import read_group
-from tidegate.group_file.spec import OPERATORS, GroupSpec, HandlerSpec, LedgerSpec, Secret
+from tidegate.group_file.spark_spec import EngineKind
+from tidegate.group_file.spec import OPERATORS, FileSpec, HandlerSpec, LedgerSpec, Secret
 from tidegate.settings import SettingsError
 from tidegate_operator.model import Wish
 from tidegate_operator.scaling import Floor, Mode, Policy
 from tidegate_operator.spec import (
-    EngineKind,
     OnDelete,
     OperatedHandler,
     OperatedLedger,
@@ -32,6 +32,7 @@ from tidegate_operator.spec_group_file import group_document
 
 SHORT = example("consumergroup.yaml")
 EVERYTHING = example("everything.yaml")
+ON_SPARK = example("everything-on-spark.yaml")
 
 
 def with_spec(**changes: Any) -> Document:
@@ -136,7 +137,7 @@ def test_every_secret_is_known_by_its_name() -> None:
 
 def test_a_consumer_passes_over_exactly_the_operators_keys() -> None:
     for path, operators, consumers in (
-        ("spec", OperatorSpec, GroupSpec),
+        ("spec", OperatorSpec, FileSpec),
         ("spec.ledger", OperatedLedger, LedgerSpec),
         ("spec.handler", OperatedHandler, HandlerSpec),
     ):
@@ -146,7 +147,9 @@ def test_a_consumer_passes_over_exactly_the_operators_keys() -> None:
         assert set(OPERATORS[path]) == ours
 
 
-@pytest.mark.parametrize("document", [SHORT, EVERYTHING], ids=["short", "everything"])
+@pytest.mark.parametrize(
+    "document", [SHORT, EVERYTHING, ON_SPARK], ids=["short", "everything", "on spark"]
+)
 def test_a_consumer_reads_from_its_group_file_what_was_asked_for(document: Document) -> None:
     spec = read_spec(document)
     group = read_group(group_document("home", spec), "group.yaml")

@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 
 from tidegate.spark.failures import Failure
-from tidegate.spark.pod_note import ANNOTATION, PodNote
-from tidegate.spark.standing import LastBatch, Standing
+from tidegate.spark.pod_note import PodNote
+from tidegate.spark.standing import ANNOTATION, LastBatch, Standing
 
 
 class Api:
@@ -56,7 +56,7 @@ def note_of(served: tuple[Api, str], standing: Standing, folder: Path) -> PodNot
 async def test_it_says_how_the_driver_stands_as_the_pods_own_account(
     api: tuple[Api, str], tmp_path: Path
 ) -> None:
-    standing = Standing()
+    standing = Standing(1_700_000_000.5555)
     standing.began("app-1")
     standing.has(("0", "1"))
     standing.handled(LastBatch(17, 1_700_000_000.1234, 1000, 0.81))
@@ -67,6 +67,7 @@ async def test_it_says_how_the_driver_stands_as_the_pods_own_account(
     assert (path, account) == ("/api/v1/namespaces/homes/pods/driver-1", "Bearer a-token")
     assert note == {
         "applicationId": "app-1",
+        "startedAt": 1_700_000_000.556,
         "phase": "running",
         "executors": 2,
         "restarts": 0,
