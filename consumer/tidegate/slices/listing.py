@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from tidegate.slices.naming import PROJECTION, Version, version_of
+from tidegate.slices.shape import SliceStorageError
 
 _BLOB = re.compile(
     rb"<Blob><Name>([^<&]+)</Name>(?:(?!</Blob>).)*?<Content-Length>(\d+)</Content-Length>", re.DOTALL
@@ -19,11 +20,11 @@ _MARKER = re.compile(rb"<NextMarker>([^<&]*)</NextMarker>")
 def projections(body: bytes) -> tuple[list[tuple[Version, int]], str]:
     """The projections on a page with their sizes, and the marker of the next page, if any.
 
-    Raises ValueError.
+    Raises SliceStorageError.
     """
     found = _BLOB.findall(body)
     if len(found) != body.count(b"<Blob>") or b"</EnumerationResults>" not in body:
-        raise ValueError("a listing of slices that cannot be read")
+        raise SliceStorageError("the service's listing of slices cannot be read")
     marker = _MARKER.search(body)
     listed = []
     for name, size in found:
