@@ -15,7 +15,7 @@ const path = location.pathname.replace(/\/$/, "");
 
 let source = null;
 let ahead = 0; // how far the server's clock is ahead of this device's
-let heard = 0; // when the newest reading was made that this page has
+let heard = 0; // readings that were made before this are not new to this page
 let delays = [];
 let isDrawn = true;
 let hiding = null;
@@ -45,7 +45,7 @@ async function readClock() {
 function connect() {
   source = new EventSource(`${path}/live`);
   const on = (name, act) => source.addEventListener(name, (event) => { act(JSON.parse(event.data)); drawSoon(); });
-  on("home", (told) => { begin(told); heard = newestAt(); state("live", "Live"); });
+  on("home", (told) => { begin(told); heard = now(); state("live", "Live"); });
   on("minute", (told) => { putMinute(told); measure(); });
   on("quarter", putQuarter);
   on("whole", () => { known.isWhole = true; });
