@@ -63,7 +63,8 @@ class Browser:
         return wait_until(lambda: self.run(f"return {script}"), seconds, what, detail=self._shown)
 
     def text(self, selector: str) -> str:
-        return str(self.run("return document.querySelector(arguments[0])?.innerText ?? ''", selector))
+        script = "return document.querySelector(arguments[0])?.innerText ?? ''"
+        return str(self.run(script, selector))
 
     def click(self, selector: str) -> None:
         found = self._act("element", {"using": "css selector", "value": selector})

@@ -40,7 +40,7 @@ _TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript"}
 
 
 async def secure(_request: web.Request, response: web.StreamResponse) -> None:
-    """The headers of every answer: for `on_response_prepare`. What a page says is kept by nobody."""
+    """The headers of every answer: for `on_response_prepare`. No page is kept by anybody."""
     response.headers.setdefault("Cache-Control", "no-store")
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)

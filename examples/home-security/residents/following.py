@@ -43,9 +43,7 @@ class Stored(Ranges, Protocol):
 class Follower:
     """See the module. `wall` is the clock by which sensors and slices have their times."""
 
-    def __init__(
-        self, blobs: Stored, wall: Callable[[], float], poll_s: float = POLL_S
-    ) -> None:
+    def __init__(self, blobs: Stored, wall: Callable[[], float], poll_s: float = POLL_S) -> None:
         self.homes = Homes()
         self.shelf = Shelf()
         # Since when storage does not answer; None while it does.
