@@ -13,11 +13,13 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import activity
+from support.slice_store import MemoryBlobs
 from tidegate.delivery.state import State
 from tidegate.model import Position
+from tidegate.slices.blobs import SliceBlobs
 
 _STATE_BYTES = 1 << 20
 
@@ -51,10 +53,10 @@ class Received:
 
 
 class ActivityWriter:
-    """See the module. It writes to the storage account of the connection string."""
+    """See the module. It writes to the account of a connection string, or to blobs in memory."""
 
-    def __init__(self, connection_string: str, partitions: int = 4) -> None:
-        self._connection_string = connection_string
+    def __init__(self, place: str | MemoryBlobs, partitions: int = 4) -> None:
+        self._place = place
         self._contexts = [
             SimpleNamespace(
                 partition=str(number),
@@ -75,7 +77,10 @@ class ActivityWriter:
 
     async def put(self, readings: Sequence[Reading]) -> None:
         """The same, where a loop runs already."""
-        os.environ["STORAGE"] = self._connection_string
+        if isinstance(self._place, str):
+            os.environ["STORAGE"] = self._place
+        else:
+            activity._opened[:] = [cast(SliceBlobs, self._place)]
         shares: dict[int, list[Reading]] = {}
         for each in readings:
             shares.setdefault(self.partition_of(each.home), []).append(each)
