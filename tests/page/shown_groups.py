@@ -2,9 +2,9 @@
 
     python tests/page/shown_groups.py --speed 4 [--tokens] [--port P]
 
-Each line on its standard input is an act: `burst`, `calm`, `kill`, `state NAME WORD`, `delete NAME`,
-`end`. It says where it serves. With --tokens Kubernetes is asked who may see what: `all` sees every
-namespace, `homes` only that one, everybody else is nobody.
+Each line on its standard input is an act: `burst`, `calm`, `kill`, `state NAME WORD`,
+`delete NAME`, `end`. It says where it serves. With --tokens Kubernetes is asked who may see what:
+`all` sees every namespace, `homes` only that one, everybody else is nobody.
 """
 
 from __future__ import annotations

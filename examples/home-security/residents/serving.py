@@ -18,7 +18,7 @@ from residents.following import Follower
 from residents.homes import TooManyPages
 from residents.links import Link, LinkError, link_of
 from tidegate.ops.pages import Files, secure
-from tidegate.ops.streams import event_text, stream
+from tidegate.ops.streams import BEAT_S, event_text, stream
 
 PATH = "/h/{token}"
 _COME_BACK_S = "30"
@@ -28,11 +28,16 @@ class ResidentsPage:
     """See the module."""
 
     def __init__(
-        self, follower: Follower, keys: Sequence[bytes], wall: Callable[[], float]
+        self,
+        follower: Follower,
+        keys: Sequence[bytes],
+        wall: Callable[[], float],
+        beat_s: float = BEAT_S,
     ) -> None:
         self._follower = follower
         self._keys = keys
         self._wall = wall
+        self._beat_s = beat_s
         self._files = Files("residents")
 
     def app(self) -> web.Application:
@@ -73,7 +78,7 @@ class ResidentsPage:
             text = "Too many pages are open at once. This one tries again by itself.\n"
             return web.Response(status=503, text=text, headers={"Retry-After": _COME_BACK_S})
         try:
-            return await stream(request, page, lambda: self._beat(link))
+            return await stream(request, page, lambda: self._beat(link), self._beat_s)
         finally:
             self._follower.close(home, page)
 

@@ -109,7 +109,7 @@ class ConsolePage:
                 _log.warning("nobody can be let in to the console: %s", problem)
                 return web.Response(status=503, text=_NOBODY_TO_ASK)
             if "text/html" in request.headers.get("Accept", ""):
-                raise web.HTTPSeeOther("/login")
+                return _elsewhere("/login")
             return web.Response(
                 status=401,
                 text="Show a token of Kubernetes: Authorization: Bearer TOKEN\n",
@@ -120,7 +120,7 @@ class ConsolePage:
 
     async def _login_form(self, _request: web.Request) -> web.StreamResponse:
         if not self._admission.takes_tokens:
-            raise web.HTTPSeeOther("/")
+            return _elsewhere("/")
         return self._files.html("login.html")
 
     async def _log_in(self, request: web.Request) -> web.StreamResponse:
@@ -137,7 +137,7 @@ class ConsolePage:
         if viewer is None:
             return self._files.html("login-again.html", status=401)
         _log.info("%s looks at the console", viewer.name)
-        answer = web.HTTPSeeOther("/")
+        answer = _elsewhere("/")
         answer.set_cookie(
             COOKIE, token, httponly=True, samesite="Strict", secure=_is_https(request), path="/"
         )
@@ -145,7 +145,7 @@ class ConsolePage:
 
     async def _log_out(self, request: web.Request) -> web.StreamResponse:
         _check_own(request)
-        answer = web.HTTPSeeOther("/login")
+        answer = _elsewhere("/login")
         answer.del_cookie(
             COOKIE, httponly=True, samesite="Strict", secure=_is_https(request), path="/"
         )
@@ -153,6 +153,10 @@ class ConsolePage:
 
     async def _end(self, _app: web.Application) -> None:
         self._console.close_all()
+
+
+def _elsewhere(path: str) -> web.Response:
+    return web.Response(status=303, headers={"Location": path})
 
 
 def _is_https(request: web.Request) -> bool:

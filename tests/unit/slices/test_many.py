@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -49,7 +50,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 500), st.integers(1, 50)), max_size=12
 def test_spans_that_are_put_together_have_all_and_lie_apart(spans: list[Span], worth: int) -> None:
     found = put_together(spans, worth)
     assert all(any(b <= begin and end <= e for b, e in found) for begin, end in spans)
-    assert all(two[0] - one[1] >= worth for one, two in zip(found, found[1:], strict=False))
+    assert all(two[0] - one[1] >= worth for one, two in pairwise(found))
     edges = {edge for span in spans for edge in span}
     assert {edge for span in found for edge in span} <= edges
 
