@@ -167,7 +167,7 @@ async def test_pages_and_streams_are_kept_by_nobody_and_run_nothing_of_others(
             async with session.get(path) as answer:
                 policy = answer.headers["Content-Security-Policy"]
                 assert answer.headers["Cache-Control"] == "no-store"
-                assert answer.headers["Referrer-Policy"] == "no-referrer"
+                assert answer.headers["Referrer-Policy"] == "same-origin"
                 assert "unsafe" not in policy and "default-src 'none'" in policy
         async with session.get("/assets/page.js") as asset:
             tag = asset.headers["ETag"]

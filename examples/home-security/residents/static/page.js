@@ -9,7 +9,7 @@ import { secondText } from "./words.js";
 const HIDDEN_FOR = 30_000;
 const DRAW_EVERY = 5_000;
 const REMEMBERED = 100;
-const TRY_AGAIN = 5_000;
+const TRY_AGAIN = 3_000;
 const byId = (id) => document.getElementById(id);
 const path = location.pathname.replace(/\/$/, "");
 
