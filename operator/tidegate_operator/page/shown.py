@@ -50,11 +50,12 @@ def detail_of(document: Mapping[str, Any]) -> Document:
     spec, status = document.get("spec") or {}, document.get("status") or {}
     conditions = status.get("conditions") or ()
     since = {each.get("type"): each.get("lastTransitionTime") for each in conditions}
-    notes = {(each.type, each.is_of_note) for each in report.conditions}
+    of_note = {each.type: each.is_trouble for each in report.of_note}
     found = as_document(report) | row_of(document)
     for each in found["conditions"]:
         each["since"] = since.get(each["type"])
-        each["isOfNote"] = (each["type"], True) in notes
+        each["isOfNote"] = each["type"] in of_note
+        each["isTrouble"] = of_note.get(each["type"], False)
     delivery = spec.get("delivery") or {}
     return found | {
         "partitionCount": report.partition_count,

@@ -29,6 +29,7 @@ export function draw(now) {
   setText(byId("home"), known.home);
   drawAlarms(found, parts, now);
   drawSensors(sensors(parts), found, now);
+  byId("hour-section").hidden = byId("day-section").hidden = !parts.length;
   drawHour(parts, now);
   drawDay(parts, now);
 }

@@ -20,9 +20,9 @@ export function wordsOf(kind) {
   return { name, icon: "sensor", on: "Active", off: "Quiet", alarm: name };
 }
 
-const clock = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
-const clockSeconds = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const dayAndClock = new Intl.DateTimeFormat([], { weekday: "short", hour: "2-digit", minute: "2-digit" });
+const clock = new Intl.DateTimeFormat([], { hour: "numeric", minute: "2-digit" });
+const clockSeconds = new Intl.DateTimeFormat([], { hour: "numeric", minute: "2-digit", second: "2-digit" });
+const dayAndClock = new Intl.DateTimeFormat([], { weekday: "short", hour: "numeric", minute: "2-digit" });
 const numbers = new Intl.NumberFormat();
 
 export const timeText = (ms) => clock.format(ms);

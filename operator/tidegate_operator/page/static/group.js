@@ -23,7 +23,7 @@ function draw() {
   setText(byId("name"), group.name);
   byId("state").replaceChildren(stateMark(group.state, group.tone));
   byId("notes").replaceChildren(...group.conditions.filter((each) => each.isOfNote).map((each) => (
-    make("li", "", make("b", "", each.reason || each.type), " ", each.message))));
+    make("li", each.isTrouble ? "bad" : "", make("b", "", each.reason || each.type), " ", each.message))));
   drawFacts();
   drawMap(group, Date.now());
   drawMoves(moves, now());
@@ -44,7 +44,7 @@ function drawFacts() {
     ["Oldest event waits", secondsText(group.behindSeconds), group.objective ? `objective: ${group.objective}` : "no objective", isLate ? "late" : ""],
     ["Arriving", rateText(scaling?.arriving), "events"],
     ["Handled", rateText(scaling?.handling), scaling?.perConsumer ? `${rateText(scaling.perConsumer)} each can` : "events"],
-    ["Time to drain", grows ? "Grows" : secondsText(group.drainSeconds), grows ? "more comes than is handled" : "at this pace"],
+    ["Time to drain", grows ? "Grows" : secondsText(group.drainSeconds), grows ? "more comes than is handled" : group.drainSeconds === null ? "not known" : "at this pace"],
   ];
   byId("facts").replaceChildren(...facts.map(([name, value, more, className = ""]) => (
     make("div", className, make("dt", "", name), make("dd", "", value), make("dd", "quiet", more)))));
@@ -100,7 +100,7 @@ function drawMembers() {
 function drawConditions() {
   byId("conditions").replaceChildren(...group.conditions.map((each) => {
     const since = each.since ? make("time", "quiet", agoText(Date.parse(each.since), now())) : "";
-    const node = make("li", each.isOfNote ? "of-note" : "",
+    const node = make("li", each.isTrouble ? "bad" : "",
       make("p", "", make("b", "", each.type), ` ${each.status} `, make("span", "quiet", each.reason), since),
       make("p", "quiet", each.message));
     return node;
