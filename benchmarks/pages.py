@@ -151,7 +151,7 @@ async def measure(bench: Bench, storage: str, seconds: float) -> None:
             if failed:
                 failed[0].result()
         opened_s = time.monotonic() - begun
-        await asyncio.sleep(2 * PERIOD_S)
+        await asyncio.sleep(PERIOD_S)
         before, at = cpu_seconds(server.pid), time.monotonic()
         pages.is_measuring = True
         await asyncio.sleep(seconds)
@@ -179,7 +179,7 @@ async def measure(bench: Bench, storage: str, seconds: float) -> None:
 
 def main() -> None:
     bench = Bench("pages")
-    seconds = 10.0 if bench.quick else 60.0
+    seconds = 8.0 if bench.quick else 60.0
     with tempfile.TemporaryDirectory() as folder, running_azurite(Path(folder)) as storage:
         asyncio.run(measure(bench, storage, seconds))
     bench.finish()
