@@ -127,16 +127,14 @@ class Console:
                 self._tell(key, document, now)
 
     def _tell(self, key: GroupKey, document: Document, now: float) -> None:
-        shown = detail_of(document)
-        track = self._tracks.setdefault(key, Track())
-        sample, moves = track.hear(shown, now)
+        sample, moves = self._tracks.setdefault(key, Track()).hear(document, now)
         for page in self._pages:
             if not page.hears(key):
                 continue
             if page.key is None:
                 page.put("row", key, row_of(document))
                 continue
-            page.put("group", key, shown)
+            page.put("group", key, detail_of(document))
             if sample is not None:
                 page.put("sample", now, sample)
             for move in moves:

@@ -22,8 +22,8 @@ _LONGEST_DRAIN_S = 7 * 86_400
 
 def row_of(document: Mapping[str, Any]) -> Document:
     """A group among the others."""
-    report = report_of(document)
-    scaling = (document.get("status") or {}).get("scaling") or {}
+    report, status = report_of(document), document.get("status") or {}
+    scaling = status.get("scaling") or {}
     objective = scaling.get("objective") or ""
     return {
         "namespace": report.namespace,
@@ -31,13 +31,13 @@ def row_of(document: Mapping[str, Any]) -> Document:
         "state": report.state or None,
         "tone": tone_of(report),
         "note": _note_of(report),
-        "ready": _ready_of(report),
+        "ready": ready_of(status),
         "wanted": report.wanted,
         "partitions": report.partition_count,
         "owned": report.owned,
         "lag": report.lag,
         "lagKind": report.lag_kind,
-        "behindSeconds": behind_of(report),
+        "behindSeconds": behind_of(status),
         "objective": objective or None,
         "objectiveSeconds": _objective_s(objective),
         "drainSeconds": drain_s(report.lag, scaling.get("arriving"), scaling.get("handling")),
@@ -76,10 +76,17 @@ def tone_of(report: GroupReport) -> str:
     return WELL if report.state == "Balanced" else TROUBLE
 
 
-def behind_of(report: GroupReport) -> float | None:
+def behind_of(status: Mapping[str, Any]) -> float | None:
     """How long the oldest event has waited."""
-    known = [each.behind_s for each in report.partitions if each.behind_s is not None]
-    return max(known) if known else age_seconds(report.behind)
+    waits = (each.get("behindSeconds") for each in status.get("partitionStates") or ())
+    known = [each for each in waits if each is not None]
+    return max(known) if known else age_seconds(status.get("behind"))
+
+
+def ready_of(status: Mapping[str, Any]) -> int | None:
+    """How many consumers have joined."""
+    ready = str(status.get("ready", "")).partition("/")[0]
+    return int(ready) if ready.isdecimal() else None
 
 
 def drain_s(lag: int | None, arriving: Any, handling: Any) -> float | None:
@@ -98,11 +105,6 @@ def _objective_s(objective: str) -> float | None:
     """The longest that an event may wait, where that is what the size is for."""
     name, _, text = objective.partition(" ")
     return duration_of(text) if name == "within" else None
-
-
-def _ready_of(report: GroupReport) -> int | None:
-    ready = report.ready.partition("/")[0]
-    return int(ready) if ready.isdecimal() else None
 
 
 def _note_of(report: GroupReport) -> str | None:

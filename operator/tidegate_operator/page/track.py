@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidegate_operator.kinds import Document
+from tidegate_operator.page.shown import behind_of, ready_of
 
 SAMPLES = 480
 MOVES = 100
@@ -30,18 +31,28 @@ class Track:
         self._owners: dict[str, str] = {}
         self.moves: deque[Document] = deque(maxlen=MOVES)
 
-    def hear(self, shown: Mapping[str, Any], now: float) -> tuple[list[Any] | None, list[Document]]:
+    def hear(
+        self, document: Mapping[str, Any], now: float
+    ) -> tuple[list[Any] | None, list[Document]]:
         """The group is like this now: the sample that was taken, if any, and who moved."""
-        return self._sample(shown, now), self._moved(shown, now)
+        status = document.get("status") or {}
+        return self._sample(status, now), self._moved(status, now)
 
     def samples(self) -> list[list[Any]]:
         return [self._told(at) for at in range(0, len(self._samples), _WIDTH)]
 
-    def _sample(self, shown: Mapping[str, Any], now: float) -> list[Any] | None:
+    def _sample(self, status: Mapping[str, Any], now: float) -> list[Any] | None:
         if self._samples and now - self._samples[-_WIDTH] < SAMPLE_S:
             return None
-        figures = {**(shown.get("scaling") or {}), **shown}
-        values = [figures.get(name) for name in FIELDS[1:]]
+        scaling = status.get("scaling") or {}
+        values = (
+            status.get("lag"),
+            behind_of(status),
+            ready_of(status),
+            status.get("wanted"),
+            scaling.get("arriving"),
+            scaling.get("handling"),
+        )
         self._samples.extend([now, *(math.nan if each is None else float(each) for each in values)])
         if len(self._samples) > SAMPLES * _WIDTH:
             self._thin()
@@ -58,10 +69,10 @@ class Track:
             kept.extend(self._samples[at : at + _WIDTH])
         self._samples = kept + self._samples[half:]
 
-    def _moved(self, shown: Mapping[str, Any], now: float) -> list[Document]:
+    def _moved(self, status: Mapping[str, Any], now: float) -> list[Document]:
         """Partitions that another member owns than before."""
         found: list[Document] = []
-        for each in shown.get("partitionStates") or ():
+        for each in status.get("partitionStates") or ():
             partition, owner = each["partition"], each.get("owner")
             before = self._owners.get(partition)
             if not owner or owner == before:

@@ -80,7 +80,7 @@ def owned(owner: str | None, lag: int = 0) -> dict[str, object]:
     document["status"]["partitionStates"] = [state("7", owner, lag=lag)]
     document["status"]["members"] = [member("a"), member("b")]
     document["status"]["lag"] = lag
-    return detail_of(document)
+    return document
 
 
 def test_a_hand_over_is_told_once_with_who_gave_and_who_got() -> None:
@@ -107,6 +107,6 @@ def test_history_is_bounded_and_its_beginning_stays() -> None:
 
 def test_samples_are_not_closer_than_they_may_be_and_know_what_is_not_known() -> None:
     track = Track()
-    assert track.hear(detail_of(group(status={})), 1.0)[0] == [1.0, *[None] * 6]
+    assert track.hear(group(status={}), 1.0)[0] == [1.0, *[None] * 6]
     assert track.hear(owned("a"), 1.5)[0] is None
     assert track.hear(owned("a", 3), 1.0 + SAMPLE_S)[0] == [3.0, 3.0, 0.0, 2.0, 2.0, None, None]
