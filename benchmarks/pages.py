@@ -179,7 +179,7 @@ async def measure(bench: Bench, storage: str, seconds: float) -> None:
 
 def main() -> None:
     bench = Bench("pages")
-    seconds = 8.0 if bench.quick else 60.0
+    seconds = 8.0 if bench.quick else 40.0
     with tempfile.TemporaryDirectory() as folder, running_azurite(Path(folder)) as storage:
         asyncio.run(measure(bench, storage, seconds))
     bench.finish()
