@@ -8,6 +8,8 @@ const SHARES = [0.1, 0.5, 1, 3];
 const MOVED_FOR = 6_000;
 const MOVES_SHOWN = 8;
 const movedAt = new Map();
+// Those whose move has not been drawn yet: it is seen to happen once.
+const arriving = new Set();
 
 const stepsOf = (objective) => (objective === null ? STEPS : SHARES.map((share) => share * objective));
 
@@ -27,6 +29,7 @@ function cell(partition, steps, now) {
   node.dataset.partition = partition.partition;
   const hasMoved = now - (movedAt.get(partition.partition) ?? -Infinity) < MOVED_FOR;
   if (hasMoved) node.classList.add("moved");
+  if (arriving.delete(partition.partition)) node.classList.add("arriving");
   node.title = [`Partition ${partition.partition}`, `${countText(partition.lag)} events (${partition.lagKind})`,
     `oldest waits ${secondsText(partition.behindSeconds)}`, `epoch ${countText(partition.epoch)}`,
     ...partition.notes].join(", ");
@@ -84,6 +87,7 @@ function drawLegend(steps) {
 
 export function moved(move) {
   movedAt.set(move.partition, Date.now());
+  arriving.add(move.partition);
 }
 
 export function drawMoves(moves, now) {
