@@ -3,7 +3,7 @@
 
 import { icon } from "./icons.js";
 import { DAY, HOUR, MINUTE, alarms, known, sensors, steps, stretches } from "./known.js";
-import { agoText, countText, secondText, timeText, times, whenText, wordsOf } from "./words.js";
+import { agoText, countText, hourText, secondText, timeText, times, whenText, wordsOf } from "./words.js";
 
 const ALARM_IS_NOW = 3 * MINUTE;
 const SILENT = 5 * MINUTE;
@@ -121,7 +121,7 @@ function drawDay(parts, now) {
   const from = hour.getTime() - 23 * HOUR;
   const found = steps(parts.filter((each) => each.start > now - DAY), from, HOUR, 24);
   bars(byId("day"), found, "Last day, hour by hour");
-  axis(byId("day-axis"), [0, 6, 12, 18].map((at) => timeText(found[at].start)), "now");
+  axis(byId("day-axis"), [0, 6, 12, 18].map((at) => hourText(found[at].start)), "now");
   setText(byId("day-sum"), known.isWhole ? sumText(found) : "being read …");
   const kinds = [...new Set(found.flatMap((each) => [...each.kinds.keys()]))].sort();
   const heads = ["Hour", ...kinds.map((kind) => wordsOf(kind).name), "Alarms"];

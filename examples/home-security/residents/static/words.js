@@ -25,6 +25,8 @@ const clockSeconds = new Intl.DateTimeFormat([], { hour: "numeric", minute: "2-d
 const dayAndClock = new Intl.DateTimeFormat([], { weekday: "short", hour: "numeric", minute: "2-digit" });
 const numbers = new Intl.NumberFormat();
 
+const hour = new Intl.DateTimeFormat([], { hour: "numeric" });
+export const hourText = (ms) => hour.format(ms);
 export const timeText = (ms) => clock.format(ms);
 export const secondText = (ms) => clockSeconds.format(ms);
 export const countText = (value) => numbers.format(value);
