@@ -34,7 +34,7 @@ NODES ?= 2
 SPARK ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help cluster cluster-down demo test test-cluster test-cluster-faults test-cluster-scaling test-java test-live test-spark check lint simulate fuzz lock clean bench-operator
+.PHONY: help cluster cluster-down demo test test-cluster test-cluster-faults test-cluster-scaling test-java test-live test-pages test-spark check lint simulate fuzz lock clean bench-operator
 .SUFFIXES:
 
 help: ## say what each target does
@@ -82,6 +82,10 @@ test-java: ## the hub's contract by the official Java SDK: wants Java 17 and Mav
 test-spark: ## the engine spark: wants Java 17, which is fetched on Debian where it is missing
 	@$(PYTHON) scripts/prepare.py dev azurite spark
 	$(VENV)/python -m pytest -n 2 --dist loadscope --durations 10 tests/spark tests/unit/spark $(ARGS)
+
+test-pages: ## the pages in Debian's Chromium, which is fetched; pictures go to build/pages
+	@$(PYTHON) scripts/prepare.py dev azurite axe chromium
+	$(VENV)/python -m pytest --durations 5 tests/page $(ARGS)
 
 check: ## lint and the unit tests: under a minute once set up
 	@$(PYTHON) scripts/prepare.py dev

@@ -1,8 +1,9 @@
 """Makes this tree ready to run: `python3 scripts/prepare.py dev azurite js`.
 
 What is already complete is left as it is, so every make target calls this first. Words that are
-layers of the Python environment (lock files in `requirements/`) come from there; `azurite` and
-`js` come from npm, `java` and `kafka` from Maven; without Java `kafka` is left out, and says so.
+layers of the Python environment (lock files in `requirements/`) come from there; `azurite`, `js`
+and `axe` come from npm, `java` and `kafka` from Maven, `chromium` from Debian; without Java `kafka`
+is left out, and says so.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if sys.version_info < (3, 11):  # noqa: UP036  this file alone is read by whatev
         + ". Name a newer one: make PYTHON=python3.11 ..."
     )
 
+from chromium_env import ensure_chromium
 from java_env import build_java, missing_of_java, require_java
 from node_env import ensure_node, npm_install
 from python_env import ensure_layers
@@ -24,11 +26,12 @@ from steps import exit_code_of, one_at_a_time, say
 
 ROOT = Path(__file__).resolve().parents[1]
 AZURITE = ROOT / "tests" / "tools" / "azurite"
+AXE = ROOT / "tests" / "tools" / "axe"
 JAVASCRIPT_SDK = ROOT / "tests" / "contract" / "hub" / "js"
 JAVA_SDK = ROOT / "tests" / "java"
 KAFKA = ROOT / "benchmarks" / "kafka"
-NPM_WORDS = ("azurite", "js")
-OTHER_WORDS = (*NPM_WORDS, "java", "kafka")
+NPM_WORDS = ("azurite", "js", "axe")
+OTHER_WORDS = (*NPM_WORDS, "chromium", "java", "kafka")
 
 
 def prepare(words: list[str]) -> None:
@@ -41,6 +44,10 @@ def prepare(words: list[str]) -> None:
             npm_install(ROOT, AZURITE, ROOT / ".tools" / "azurite")
         if "js" in words:
             npm_install(ROOT, JAVASCRIPT_SDK, ROOT / ".tools" / "contract-js")
+        if "axe" in words:
+            npm_install(ROOT, AXE, ROOT / ".tools" / "axe")
+        if "chromium" in words:
+            ensure_chromium(ROOT)
         if any(word in words for word in NPM_WORDS):
             ensure_node(ROOT)
         if "java" in words:

@@ -22,7 +22,7 @@ SHAPE = Shape(
     kinds=("kind",),
     sums=("count", "alarms", "total"),
     least=("least",),
-    most=("most", "alarm_at"),
+    most=("most", "alarm_at", "last_at"),
     last=("last",),
     flag="alarms",
 )
@@ -48,8 +48,8 @@ async def handle(events: Sequence[Any], context: Any) -> None:
         reading = reading_of(event)
         if reading is not None:
             home, kind, value, at, alarm = reading
-            alarm_at = int(at * 1000) if alarm else None
-            values = (1, int(alarm), value, value, value, alarm_at, value)
+            at_ms = int(at * 1000)
+            values = (1, int(alarm), value, value, value, at_ms if alarm else None, at_ms, value)
             counts.add(event, at, (home, kind), values)
     await counts.write()
 

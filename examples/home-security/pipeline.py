@@ -24,7 +24,7 @@ def pipeline(df: Any, context: Any) -> None:
         kinds=["kind"],
         sums=["count", "alarms", "total"],
         least=["least"],
-        most=["most", "alarm_at"],
+        most=["most", "alarm_at", "last_at"],
         last=["last"],
         flag="alarms",
     )
@@ -46,6 +46,7 @@ def counted(df: Any) -> Any:
             F.min("value").alias("least"),
             F.max("value").alias("most"),
             F.max(F.when(alarm, (F.col("at") * 1000).cast("bigint"))).alias("alarm_at"),
+            F.max((F.col("at") * 1000).cast("bigint")).alias("last_at"),
             F.max_by("value", "sequence").alias("last"),
         )
     )

@@ -103,6 +103,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="[HOST:]PORT",
         help="serve /metrics, /healthz, /readyz and /groups there",
     )
+    add("--console", metavar="[HOST:]PORT", help="serve the console there, to who has a token")
     add("--log-level", default="INFO", choices=logs.LEVELS, help="(default: %(default)s)")
     add("--log-format", default="auto", choices=("auto", "json", "text"), help="of the log")
     return top
@@ -166,10 +167,11 @@ def _run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     try:
         settings = settings_of(arguments, environment)
         listen = Address.parse(arguments.listen) if arguments.listen else None
+        console = Address.parse(arguments.console) if arguments.console else None
         as_json = None if arguments.log_format == "auto" else arguments.log_format == "json"
         logs.set_up(hidden, level=arguments.log_level, as_json=as_json)
         _look_for_rubbish_less_often()
-        asyncio.run(_operate(settings, listen, hidden))
+        asyncio.run(_operate(settings, listen, console, hidden))
     except SettingsError as problem:
         say(f"tidegate-operator: {problem}")
         return Code.CONFIGURATION
@@ -193,7 +195,10 @@ def _look_for_rubbish_less_often() -> None:
 
 
 async def _operate(
-    settings: OperatorSettings, listen: Address | None, hidden: KnownSecrets
+    settings: OperatorSettings,
+    listen: Address | None,
+    console: Address | None,
+    hidden: KnownSecrets,
 ) -> None:
     stop = asyncio.Event()
     on_signals(stop)
@@ -201,4 +206,4 @@ async def _operate(
         kube = await stack.enter_async_context(connected())
         control = await stack.enter_async_context(connected())
         _log.info("operator %s of version %s", settings.identity, __version__)
-        await Operator(settings, kube, control, hidden).run(listen, stop)
+        await Operator(settings, kube, control, hidden).run(listen, stop, console)

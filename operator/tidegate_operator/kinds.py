@@ -16,7 +16,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Kind:
-    """A kind of the API, all of which live in namespaces."""
+    """A kind of the API. They live in namespaces, but for reviews, which are kept nowhere."""
 
     api_version: str
     name: str
@@ -60,6 +60,7 @@ class ObjectName:
         return f"{self.kind.name} {self.namespace}/{self.name}"
 
 
+ACCESS_REVIEW = Kind("authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews")
 CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps")
 CONSUMER_GROUP = Kind("tidegate.dev/v1alpha1", "ConsumerGroup", "consumergroups")
 DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
@@ -74,6 +75,7 @@ SECRET = Kind("v1", "Secret", "secrets")
 SERVICE = Kind("v1", "Service", "services")
 SERVICE_ACCOUNT = Kind("v1", "ServiceAccount", "serviceaccounts")
 STATEFUL_SET = Kind("apps/v1", "StatefulSet", "statefulsets")
+TOKEN_REVIEW = Kind("authentication.k8s.io/v1", "TokenReview", "tokenreviews")
 
 ALL = (
     CONFIG_MAP,

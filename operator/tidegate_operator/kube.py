@@ -13,7 +13,6 @@ Rules:
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +27,7 @@ from kubernetes.client import ApiClient, Configuration
 from kubernetes.client.exceptions import ApiException
 
 from tidegate_operator.kinds import Document, Kind, name_of
+from tidegate_operator.kube_answers import document_in, words_of
 from tidegate_operator.kube_errors import Conflict, Denied, Invalid, NotThere, refusal, silence
 
 # The client's own types are not complete; here they are only passed on.
@@ -166,6 +166,12 @@ class Kube:
         path = name.kind.path(name.namespace, name.name)
         return await self._ask(f"replace {name}", "PUT", path, self._manager, document)
 
+    async def review(self, kind: Kind, spec: Mapping[str, Any]) -> Document:
+        """What the API server says to a question of access: a status, of which nothing is kept."""
+        body = {"apiVersion": kind.api_version, "kind": kind.name, "spec": dict(spec)}
+        answer = await self._ask(f"ask for a {kind.name}", "POST", kind.list_path(), None, body)
+        return answer.get("status") or {}
+
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> bool:
         """Deletes the very object that was seen, and then what it owns; whether it was there.
 
@@ -231,29 +237,12 @@ class Kube:
             )
             answer: bytes = response.read()
         except (urllib3.exceptions.HTTPError, ApiException, OSError) as problem:
-            raise silence(what, _words(problem)) from problem
+            raise silence(what, words_of(problem)) from problem
         except config.ConfigException as problem:
             raise Denied(f"{what}: there are no credentials: {problem}. Renew them.") from problem
         if not 200 <= response.status <= 299:
             raise refusal(what, response.status, answer, response.headers, time.time())
-        return _document(what, answer)
-
-
-def _document(what: str, answer: bytes) -> Document:
-    # What cannot be read is in ValueError's own words, so that it is no cause of ours.
-    try:
-        found = json.loads(answer)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise silence(what, "what answers at its address is something else")
-    return found
-
-
-def _words(problem: Exception) -> str:
-    if isinstance(problem, ApiException):  # TLS, as the client tells it
-        return str(problem.reason).replace("\n", ": ")
-    return f"{type(problem).__name__}: {problem}"
+        return document_in(what, answer)
 
 
 def connect(

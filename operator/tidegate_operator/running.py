@@ -35,6 +35,8 @@ from tidegate_operator.kube_events import Herald
 from tidegate_operator.leader import Leader, LeaseTaken, LeaseUnreachable
 from tidegate_operator.ledgers import Ledgers
 from tidegate_operator.model import Failure, GroupKey, Steps
+from tidegate_operator.page.admission import ByKubernetes
+from tidegate_operator.page.serving import serve_console
 from tidegate_operator.reconcile import reconcile
 from tidegate_operator.secrets import KnownSecrets, SecretReader
 from tidegate_operator.settings import OperatorSettings
@@ -127,7 +129,9 @@ class Operator:
         for key in self.cache.hear(kind, document, is_gone=is_gone):
             self.workers.wake(key)
 
-    async def run(self, listen: Address | None, stop: asyncio.Event) -> None:
+    async def run(
+        self, listen: Address | None, stop: asyncio.Event, console: Address | None = None
+    ) -> None:
         """Until it is told to stop. Raises EndedError, or what a part of it ended with."""
         async with AsyncExitStack() as stack:
             if listen is not None:
@@ -135,6 +139,11 @@ class Operator:
                 endpoints = await serve(listen, self._metrics, self.health, awake_or_asleep, pages)
                 stack.push_async_callback(endpoints.close)
                 _log.info("metrics, health and groups at %s", endpoints.url)
+            if console is not None:
+                admission = ByKubernetes(self._edges.kube)
+                shown = await serve_console(console, self.cache, admission, time.time)
+                stack.push_async_callback(shown.close)
+                _log.info("the console at %s", shown.url)
             stack.push_async_callback(self._edges.ledgers.close)
             stack.push_async_callback(self._edges.hubs.close)
             stopping = asyncio.create_task(stop.wait(), name="stop")

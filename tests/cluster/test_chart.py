@@ -31,6 +31,7 @@ SWITCHES: dict[str, tuple[Document, Document]] = {
         {},
         {
             "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+            "console": {"enabled": True},
             "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
             "dashboard": {"enabled": True, "annotations": {"folder": "Tidegate"}},
         },
@@ -115,6 +116,26 @@ def test_an_operator_of_some_namespaces_has_no_rights_beyond_them(helm: Helm) ->
     args = operator_of(documents)["args"]
     (named,) = leader["rules"][1]["resourceNames"]
     assert args[args.index("--leader-name") + 1] == named
+
+
+def test_the_console_is_where_it_is_asked_for_with_the_rights_that_it_needs(helm: Helm) -> None:
+    assert "--console" not in operator_of(helm.rendered())["args"]
+    documents = helm.rendered(console={"enabled": True}, watch={"namespaces": ["alpha"]})
+    container = operator_of(documents)
+    served_at = container["args"][container["args"].index("--console") + 1]
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert served_at == f"0.0.0.0:{ports['console']}"
+    there = only(documents, "Service", "tidegate-operator")["spec"]["ports"]
+    assert {each["targetPort"] for each in there} == {"http", "console"}
+    let_in = only(documents, "NetworkPolicy", "tidegate-operator")["spec"]["ingress"]
+    assert {"protocol": "TCP", "port": "console"} in [
+        port for each in let_in for port in each["ports"]
+    ]
+    rules = only(documents, "ClusterRole", f"{NAMESPACE}:tidegate-operator:console")["rules"]
+    assert [(each["resources"], each["verbs"]) for each in rules] == [
+        (["tokenreviews"], ["create"]),
+        (["subjectaccessreviews"], ["create"]),
+    ]
 
 
 def test_a_budget_is_there_only_where_an_operator_is_left_to_act(helm: Helm) -> None:

@@ -65,6 +65,7 @@ def test_an_api_server_takes_all_of_it_and_lets_restricted_pods_alone_run(
         ("update", "leases.coordination.k8s.io/tidegate-operator", True),
         ("update", "leases.coordination.k8s.io/another", False),
         ("list", "nodes", False),
+        ("create", "tokenreviews.authentication.k8s.io", False),
     ],
 )
 def test_the_operator_may_do_what_it_needs_and_no_more(

@@ -45,6 +45,11 @@ for point in entry_points(group="pytest11"):
     print(point.name, point.value)
 print("version", version("tidegate"))
 """
+CONSOLE_FILES = """
+from importlib.resources import files
+
+print(*(each.name for each in files("tidegate_operator.page").joinpath("static").iterdir()))
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,12 @@ def test_the_installed_wheel_serves_the_sdk_and_the_admin_page(
     sent = installed.output_of("python", "-c", SEND_AND_COUNT, connection_string)
     assert sent == "0\n"
     assert list(installed.folder.iterdir()) == []
+
+
+def test_the_installed_wheel_has_the_consoles_files(installed: Installed) -> None:
+    """They are looked at without the operator's own packages, which are not among the core's."""
+    names = installed.output_of("python", "-c", CONSOLE_FILES).split()
+    assert {"console.css", "group.html", "group.js", "groups.html", "login.html"} <= set(names)
 
 
 def test_the_installed_wheel_names_its_pytest_plugin_and_its_version(installed: Installed) -> None:

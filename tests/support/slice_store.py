@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
-from tidegate.slices.naming import Version, version_of
-from tidegate.slices.shape import SliceError
+from tidegate.slices.naming import PROJECTION, Version, version_of
+from tidegate.slices.shape import SliceError, SliceStorageError
 
 T = TypeVar("T")
 
@@ -28,7 +28,8 @@ class MemoryBlobs:
         self.prefix = prefix
         self.blobs: dict[str, bytes] = {}
         self.writes_left: int | None = None
-        self.reads = 0
+        self.reads = self.listings = 0
+        self.is_silent = False
 
     async def put(self, version: Version, suffix: str, data: bytes) -> None:
         self._write()
@@ -49,6 +50,25 @@ class MemoryBlobs:
             if parsed is not None and name.startswith(slice_.folder(self.prefix)):
                 found.setdefault(parsed[0], set()).add(parsed[1])
         return found
+
+    async def range(self, version: Version, suffix: str, offset: int, length: int) -> bytes:
+        self.reads += 1
+        try:
+            return self.blobs[version.name(self.prefix, suffix)][offset : offset + length]
+        except KeyError:
+            raise SliceStorageError(f"{version} is not there") from None
+
+    async def below(self, beginning: str) -> dict[Version, int]:
+        self.listings += 1
+        if self.is_silent:
+            raise SliceStorageError("no reply in time from the storage account")
+        front = f"{self.prefix}/{beginning}"
+        parsed = {name: version_of(name) for name in self.blobs if name.startswith(front)}
+        return {
+            found[0]: len(self.blobs[name])
+            for name, found in parsed.items()
+            if found is not None and found[1] == PROJECTION
+        }
 
     async def remove(self, versions: Iterable[Version], suffixes: Iterable[str]) -> None:
         endings = list(suffixes)

@@ -105,6 +105,11 @@ async def serve(
         [web.get("/metrics", metrics), web.get("/healthz", healthz), web.get("/readyz", readyz)]
     )
     app.add_routes([web.get(path, _shown(page)) for path, page in (pages or {}).items()])
+    return await listen(app, address, "/metrics")
+
+
+async def listen(app: web.Application, address: Address, what: str) -> Endpoints:
+    """Serves an application; `what` it is, for messages. Raises ServingError."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_STOP_S)
     await runner.setup()
     try:
@@ -112,7 +117,7 @@ async def serve(
     except OSError as error:
         await runner.cleanup()
         raise ServingError(
-            f"cannot serve /metrics at {address.host}:{address.port}: {error.strerror or error}. "
+            f"cannot serve {what} at {address.host}:{address.port}: {error.strerror or error}. "
             "Another program has the port, or the address is not of this machine: choose another, "
             "or 0 for any free one."
         ) from error

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import struct
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
@@ -150,7 +150,7 @@ async def home_in(read: Read, home: str, head: Head | None = None) -> KeyRows | 
     place = head.block_of(home)
     if place is None:
         return None
-    rows = dict(block_rows(head, await _range(read, data, place), home)).get(home)
+    rows = dict(block_rows(head, await _range(read, data, place), (home,))).get(home)
     return None if rows is None else KeyRows(head.version, home, rows, head.shape.flag)
 
 
@@ -185,9 +185,9 @@ def whole(data: bytes) -> tuple[Head, Iterator[tuple[str, tuple[Row, ...]]]]:
 
 
 def block_rows(
-    head: Head, block: bytes, only: str | None = None
+    head: Head, block: bytes, only: Collection[str] | None = None
 ) -> Iterator[tuple[str, tuple[Row, ...]]]:
-    """The keys of a block and their rows; those of one key alone where it is named."""
+    """The keys of a block and their rows; of some keys alone where these are named."""
     if len(block) < 4:
         raise SliceError("this projection is cut off")
     keys = int.from_bytes(block[:4], "little")
@@ -201,7 +201,7 @@ def block_rows(
     for length, count in zip(lengths, counts, strict=True):
         key = block[names_at : names_at + length].decode()
         end = rows_at + count * form.size
-        if only is None or key == only:
+        if only is None or key in only:
             packed = form.iter_unpack(block[rows_at:end])
             yield key, tuple(_row(head, numbers) for numbers in packed)
         names_at, rows_at = names_at + length, end

@@ -1,0 +1,79 @@
+// The groups, those in trouble first; a row is changed where it stands.
+
+import { byId, countText, live, make, plural, secondsText, setText, shortCount, stateMark, UNKNOWN } from "./common.js";
+
+const MANY = 8;
+const ORDER = { trouble: 0, busy: 1, well: 2, rest: 3 };
+const groups = new Map();
+
+const keyOf = ({ namespace, name }) => `${namespace}/${name}`;
+
+function lagText({ lag, lagKind }) {
+  if (lag === null) return UNKNOWN;
+  return lagKind === "exact" ? countText(lag) : `${countText(lag)} ${lagKind}`;
+}
+
+function cells(group) {
+  const link = make("a", "", group.name);
+  link.href = `/groups/${encodeURIComponent(group.namespace)}/${encodeURIComponent(group.name)}`;
+  const name = make("th", "group", make("span", "quiet", group.namespace), link);
+  name.scope = "row";
+  const state = make("td", "", stateMark(group.state, group.tone));
+  if (group.tone === "trouble" && group.note) state.append(make("span", "note quiet", group.note));
+  const isLate = group.objectiveSeconds !== null && group.behindSeconds > group.objectiveSeconds;
+  const waits = make("td", `number${isLate ? " late" : ""}`, secondsText(group.behindSeconds));
+  if (isLate) waits.append(make("span", "unseen", " (longer than the objective)"));
+  const found = [
+    ["Group", name],
+    ["State", state],
+    ["Consumers", make("td", "number", `${countText(group.ready)} of ${countText(group.wanted)}`)],
+    ["Partitions", make("td", "number", group.owned === null ? countText(group.partitions) : `${countText(group.owned)} of ${countText(group.partitions)}`)],
+    ["Lag", make("td", "number", lagText(group))],
+    ["Oldest waits", waits],
+    ["Objective", make("td", "", group.objective ?? UNKNOWN)],
+  ];
+  return found.map(([label, cell]) => { cell.dataset.label = label; return cell; });
+}
+
+function draw() {
+  const wanted = byId("find").value.trim().toLowerCase();
+  const shown = [...groups.values()].sort((one, other) => (
+    ORDER[one.tone] - ORDER[other.tone] || keyOf(one).localeCompare(keyOf(other))));
+  const body = byId("groups").tBodies[0];
+  const rows = new Map([...body.rows].map((row) => [row.dataset.key, row]));
+  const focused = document.activeElement?.closest("tr")?.dataset.key;
+  body.replaceChildren(...shown.map((group) => {
+    const key = keyOf(group);
+    const text = JSON.stringify(group);
+    const row = rows.get(key) ?? make("tr");
+    if (row.dataset.text !== text) {
+      row.dataset.text = text;
+      row.dataset.key = key;
+      row.dataset.tone = group.tone;
+      row.replaceChildren(...cells(group));
+    }
+    row.hidden = !key.toLowerCase().includes(wanted);
+    return row;
+  }));
+  if (focused) [...body.rows].find((row) => row.dataset.key === focused)?.querySelector("a").focus();
+  byId("groups").hidden = !groups.size;
+  byId("none").hidden = groups.size > 0;
+  byId("finding").hidden = groups.size <= MANY;
+  drawSum(shown);
+}
+
+function drawSum(shown) {
+  const troubles = shown.filter((each) => each.tone === "trouble").length;
+  const consumers = shown.reduce((sum, each) => sum + (each.ready ?? 0), 0);
+  const lag = shown.reduce((sum, each) => sum + (each.lag ?? 0), 0);
+  const parts = [plural(shown.length, "group"), plural(consumers, "consumer"), `${shortCount(lag)} events wait`];
+  if (troubles) parts.unshift(`${countText(troubles)} in trouble`);
+  setText(byId("sum"), shown.length ? parts.join("  ·  ") : "");
+}
+
+byId("find").addEventListener("input", draw);
+live("/live", {
+  rows: (told) => { groups.clear(); for (const each of told) groups.set(keyOf(each), each); draw(); },
+  row: (told) => { groups.set(keyOf(told), told); draw(); },
+  gone: (told) => { groups.delete(keyOf(told)); draw(); },
+}, (why) => { byId("trouble").hidden = false; setText(byId("trouble"), why); });

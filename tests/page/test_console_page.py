@@ -1,0 +1,143 @@
+"""The console in a browser, over a group whose operator decides for real in a little world."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from page.looks import look_at
+from page.programs import Program, console, running
+from page.shown_groups import HOSTILE
+from support.browser import Browser
+
+IS_LIVE = "document.querySelector('#link-state').dataset.state === 'live'"
+ROW = "[...document.querySelectorAll('#groups tbody tr')].find((row) => row.dataset.key === '{}')"
+LANES = "return [...document.querySelectorAll('.lane-name b')].map((lane) => lane.textContent)"
+CONSUMERS = "document.querySelector('#facts dd').textContent"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Program]:
+    with running(console(tmp_path)) as program:
+        yield program
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[Program]:
+    with running(console(tmp_path, "--tokens")) as program:
+        yield program
+
+
+def test_groups_are_shown_those_in_trouble_first_and_change_as_they_do(
+    browser: Browser, server: Program, pictures: Path
+) -> None:
+    browser.open(server.url)
+    browser.wait("document.querySelectorAll('#groups tbody tr').length === 5", "the groups")
+    keys = browser.run(
+        "return [...document.querySelectorAll('#groups tbody tr')].map((row) => row.dataset.tone)"
+    )
+    assert keys == sorted(keys, key=["trouble", "busy", "well", "rest"].index)
+    assert "2 in trouble" in browser.text("#sum")
+    look_at(browser, pictures, "console-groups")
+    server.act("state alarms Stuck")
+    browser.wait(f"{ROW.format('homes/alarms')}.dataset.tone === 'trouble'", "the trouble")
+    server.act("delete alarms")
+    browser.wait(f"!{ROW.format('homes/alarms')}", "the group to be gone")
+    assert browser.complaints() == []
+
+
+def test_a_group_grows_with_its_lag_and_survives_a_members_death_before_ones_eyes(
+    browser: Browser, server: Program, pictures: Path
+) -> None:
+    browser.open(server.url)
+    browser.wait(f"!!{ROW.format('homes/activity')}", "the group")
+    browser.run(f"{ROW.format('homes/activity')}.querySelector('a').click()")
+    browser.wait("location.pathname === '/groups/homes/activity'", "the group's page")
+    browser.wait("document.querySelectorAll('.cell').length === 12", "the partitions")
+    assert browser.text("#name") == "activity"
+    server.act("burst")
+    browser.wait(f"{CONSUMERS} === '6 of 6'", "six consumers", 60)
+    browser.wait("document.querySelectorAll('#moves li').length >= 4", "the hand-overs")
+    assert "→" in browser.text("#moves")
+    assert "2 → 6" in browser.text("#decisions")
+    assert browser.run("return document.querySelectorAll('.lane').length") == 6
+    before = browser.run(LANES)
+    server.act("kill")
+    browser.wait(
+        f"JSON.stringify((() => {{ {LANES} }})()) !== JSON.stringify({json.dumps(before)}) "
+        f"&& {CONSUMERS} === '6 of 6'",
+        "another one in its place",
+        60,
+    )
+    assert len(set(browser.run(LANES)) - set(before)) == 1
+    chart = "document.querySelector('#chart-size svg').getAttribute('aria-label')"
+    assert "ready 6 now" in browser.run(f"return {chart}")
+    look_at(browser, pictures, "console-group")
+    assert browser.complaints() == []
+
+
+def test_a_page_comes_back_after_its_server(browser: Browser, tmp_path: Path) -> None:
+    first = console(tmp_path)
+    browser.open(f"{first.url}/groups/homes/activity")
+    browser.wait(IS_LIVE, "the page to be live")
+    first.end()
+    browser.wait("document.querySelector('#link-state').dataset.state === 'lost'", "the loss")
+    assert browser.text("#name") == "activity"
+    with running(console(tmp_path, "--port", first.port)) as again:
+        browser.wait(IS_LIVE, "the page to come back")
+        again.act("burst")
+        browser.wait(f"{CONSUMERS} === '6 of 6'", "what is new", 60)
+
+
+def test_what_others_wrote_is_text(browser: Browser, server: Program) -> None:
+    browser.open(server.url)
+    browser.wait("document.querySelectorAll('#groups tbody tr').length === 5", "the groups")
+    assert HOSTILE[:14] in browser.text("#groups")
+    browser.run(
+        "[...document.querySelectorAll('#groups a')].find((link) => "
+        "link.textContent.startsWith('<img')).click()"
+    )
+    browser.wait("document.querySelectorAll('.cell').length === 1", "the group's page")
+    assert browser.text("#name") == HOSTILE
+    assert browser.run("return document.querySelectorAll('main img, main script').length") == 0
+    assert browser.run("return document.title") == f"{HOSTILE} · Tidegate"
+    browser.open(f"{server.url}/groups/billing/invoices")
+    browser.wait("document.querySelectorAll('#notes li').length >= 2", "what is wrong")
+    assert HOSTILE in browser.text("#notes")
+    assert browser.complaints() == []
+
+
+def test_a_group_in_trouble_says_so_without_colours(
+    browser: Browser, server: Program, pictures: Path
+) -> None:
+    browser.open(f"{server.url}/groups/billing/invoices")
+    browser.wait("document.querySelectorAll('.cell').length === 4", "the partitions")
+    assert "CrashLoop" in browser.text("#state")
+    assert "Nobody" in browser.text("#map")
+    assert "lost" in browser.text("#map")
+    look_at(browser, pictures, "console-trouble")
+
+
+def test_people_log_in_with_a_token_and_see_what_kubernetes_lets_them(
+    browser: Browser, guarded: Program, pictures: Path
+) -> None:
+    browser.open(f"{guarded.url}/groups/homes/activity")
+    assert browser.text("h1") == "Log in"
+    look_at(browser, pictures, "console-login")
+    browser.type("#token", "nobody")
+    browser.click("main button")
+    browser.wait("!!document.querySelector('[role=alert]')", "the refusal")
+    browser.type("#token", "homes")
+    browser.click("main button")
+    browser.wait("document.querySelectorAll('#groups tbody tr').length === 3", "the groups")
+    assert "billing" not in browser.text("#groups")
+    assert browser.run("return document.cookie") == ""
+    browser.wait("!document.querySelector('#leave').hidden", "who one is")
+    browser.open(f"{guarded.url}/groups/billing/invoices")
+    browser.wait("!document.querySelector('#trouble').hidden", "the refusal")
+    assert "no such group, or you may not see it" in browser.text("#trouble")
+    browser.click("#leave button")
+    browser.wait("document.querySelector('h1').textContent === 'Log in'", "the log-in")

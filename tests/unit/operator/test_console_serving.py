@@ -1,0 +1,317 @@
+"""The console over HTTP: who is let in, what they see, and what they do not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+
+from support.wait import comes_true
+from tidegate.ops.serving import Address, listen
+from tidegate_operator.kinds import TOKEN_REVIEW, Document, Kind
+from tidegate_operator.kube_errors import KubeError
+from tidegate_operator.model import GroupKey
+from tidegate_operator.page.admission import COOKIE, Admission, ByKubernetes, Loopback
+from tidegate_operator.page.console import Console
+from tidegate_operator.page.serving import ConsolePage
+from unit.operator.plugin_groups import group
+
+HOMES, BILLING = GroupKey("homes", "activity"), GroupKey("billing", "invoices")
+
+
+class Reviews:
+    """Kubernetes, as far as it is asked. `people`: token to the namespaces that it may list."""
+
+    def __init__(self) -> None:
+        self.people: dict[str, set[str]] = {"anna": {"homes"}, "ben": {"homes", "billing"}}
+        self.asked: list[tuple[str, str]] = []
+        self.is_down = False
+
+    async def review(self, kind: Kind, spec: Mapping[str, Any]) -> Document:
+        if self.is_down:
+            raise KubeError("the Kubernetes API does not answer")
+        if kind == TOKEN_REVIEW:
+            self.asked.append(("token", spec["token"]))
+            name = spec["token"]
+            if name not in self.people:
+                return {"authenticated": False, "error": "invalid bearer token"}
+            return {"authenticated": True, "user": {"username": name, "groups": ["staff"]}}
+        asked = spec["resourceAttributes"]
+        self.asked.append((spec["user"], asked.get("namespace", "*")))
+        assert (asked["verb"], asked["group"], asked["resource"]) == (
+            "list", "tidegate.dev", "consumergroups",
+        )  # fmt: skip
+        assert spec["groups"] == ["staff"]
+        return {"allowed": asked.get("namespace") in self.people[spec["user"]]}
+
+
+class Served:
+    """A console, and the groups that it shows."""
+
+    def __init__(self, admission: Admission) -> None:
+        self.found: dict[GroupKey, Document] = {}
+        for key in (HOMES, BILLING):
+            self.put(key)
+        self.console = Console(self, admission, lambda: 1_800_000_000.0)
+        self.url = ""
+
+    def documents(self) -> list[tuple[GroupKey, Document]]:
+        return list(self.found.items())
+
+    def put(self, key: GroupKey, **status: Any) -> None:
+        document = group()
+        document["metadata"] |= {"namespace": key.namespace, "name": key.name}
+        document["status"] |= status
+        self.found[key] = document
+
+    async def status(self, path: str, method: str = "GET", **more: Any) -> int:
+        async with aiohttp.ClientSession() as session:
+            made = session.request(method, self.url + path, allow_redirects=False, **more)
+            async with made as answer:
+                return answer.status
+
+    @asynccontextmanager
+    async def stream(self, path: str, token: str = "") -> AsyncIterator[Stream]:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async with (
+            aiohttp.ClientSession(headers=headers) as session,
+            session.get(self.url + path) as answer,
+        ):
+            assert answer.status == 200
+            yield Stream(answer)
+
+
+class Stream:
+    """What a page hears."""
+
+    def __init__(self, answer: aiohttp.ClientResponse) -> None:
+        self._lines = answer.content
+        self.heard: list[tuple[str, Any]] = []
+
+    async def until(self, name: str) -> Any:
+        """The data of the next event of this name; None where the stream ends."""
+        said = ""
+        while line := (await asyncio.wait_for(self._lines.readline(), 30)).decode():
+            key, _, value = line.rstrip("\n").partition(": ")
+            if key == "event":
+                said = value
+            elif key == "data":
+                self.heard.append((said, json.loads(value)))
+                if said == name:
+                    return self.heard[-1][1]
+        return None
+
+
+@asynccontextmanager
+async def serving(admission: Admission) -> AsyncIterator[Served]:
+    made = Served(admission)
+    endpoints = await listen(ConsolePage(made.console).app(), Address("127.0.0.1", 0), "it")
+    made.url = f"http://127.0.0.1:{endpoints.port}"
+    running = asyncio.create_task(made.console.run())
+    try:
+        yield made
+    finally:
+        await endpoints.close()
+        running.cancel()
+        await asyncio.wait({running})
+
+
+@pytest.fixture
+def reviews() -> Reviews:
+    return Reviews()
+
+
+@pytest.fixture
+async def local() -> AsyncIterator[Served]:
+    async with serving(Loopback()) as made:
+        yield made
+
+
+@pytest.fixture
+async def cluster(reviews: Reviews) -> AsyncIterator[Served]:
+    async with serving(ByKubernetes(reviews)) as made:
+        yield made
+
+
+# --- on a machine of one's own
+
+
+async def test_a_page_hears_of_every_change_and_of_what_is_gone(local: Served) -> None:
+    async with local.stream("/live") as stream:
+        rows = await stream.until("rows")
+        assert [(each["namespace"], each["name"]) for each in rows] == [
+            ("billing", "invoices"),
+            ("homes", "activity"),
+        ]
+        local.put(HOMES, state="Moving")
+        assert (await stream.until("row"))["state"] == "Moving"
+        del local.found[BILLING]
+        assert (await stream.until("gone"))["name"] == "invoices"
+
+
+async def test_a_groups_page_has_its_history_and_hears_of_hand_overs(local: Served) -> None:
+    async with local.stream("/groups/homes/activity/live") as stream:
+        assert (await stream.until("track"))["samples"]
+        assert (await stream.until("group"))["name"] == "activity"
+        states = [
+            {**each, "owner": "home-b"} for each in local.found[HOMES]["status"]["partitionStates"]
+        ]
+        local.put(HOMES, partitionStates=states)
+        move = await stream.until("move")
+        assert (move["partition"], move["from"], move["to"]) == ("0", "home-a", "home-b")
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil:80", ""]
+)
+async def test_a_page_that_makes_its_name_mean_loopback_sees_nothing(
+    local: Served, host: str
+) -> None:
+    for path in ("/", "/live", "/groups/homes/activity/live", "/who"):
+        assert await local.status(path, headers={"Host": host}) == 403
+
+
+@pytest.mark.parametrize("host", ["localhost:8081", "127.0.0.1", "[::1]:8081", "LOCALHOST"])
+async def test_loopback_by_any_of_its_names_is_let_in(local: Served, host: str) -> None:
+    assert await local.status("/", headers={"Host": host}) == 200
+
+
+async def test_nothing_can_be_changed(local: Served) -> None:
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        for path in ("/", "/live", "/groups/homes/activity", "/who"):
+            assert await local.status(path, method) == 405
+
+
+async def test_a_group_that_is_not_there_is_said_to_be_so(local: Served) -> None:
+    for path in ("/groups/homes/nobody/live", "/groups/..%2f/x/live", "/groups/a/b/c"):
+        assert await local.status(path) == 404
+
+
+# --- in a cluster
+
+
+async def test_nobody_is_let_in_without_a_token_that_kubernetes_takes(cluster: Served) -> None:
+    for headers in ({}, {"Authorization": "Bearer nobody"}, {"Authorization": "Basic anna"},
+                    {"Cookie": f"{COOKIE}=nobody"}, {"X-Remote-User": "anna"},
+                    {"Host": "localhost"}):  # fmt: skip
+        for path in ("/live", "/groups/homes/activity/live", "/who"):
+            assert await cluster.status(path, headers=headers) == 401
+        html = {**headers, "Accept": "text/html"}
+        assert await cluster.status("/", headers=html) == 303
+
+
+async def test_each_sees_the_groups_of_the_namespaces_that_kubernetes_lets_them_list(
+    cluster: Served,
+) -> None:
+    async with cluster.stream("/live", "anna") as anna, cluster.stream("/live", "ben") as ben:
+        assert [each["name"] for each in await anna.until("rows")] == ["activity"]
+        assert [each["name"] for each in await ben.until("rows")] == ["invoices", "activity"]
+        cluster.put(BILLING, state="Stuck")
+        assert (await ben.until("row"))["state"] == "Stuck"
+        cluster.put(HOMES, state="Moving")
+        assert (await anna.until("row"))["state"] == "Moving"
+    assert "invoices" not in str(anna.heard)
+
+
+async def test_a_group_that_one_may_not_see_is_the_same_as_one_that_is_not_there(
+    cluster: Served,
+) -> None:
+    answers = set()
+    async with aiohttp.ClientSession(headers={"Authorization": "Bearer anna"}) as session:
+        for path in ("/groups/billing/invoices/live", "/groups/billing/nothing/live"):
+            async with session.get(cluster.url + path) as answer:
+                answers.add((answer.status, await answer.text()))
+    assert len(answers) == 1
+    assert answers.pop()[0] == 404
+
+
+async def test_a_group_in_a_namespace_that_is_new_is_heard_of(cluster: Served) -> None:
+    cluster.console.admission._kube.people["ben"].add("later")  # type: ignore[attr-defined]
+    async with cluster.stream("/live", "ben") as ben:
+        await ben.until("rows")
+        cluster.put(GroupKey("later", "fresh"))
+        rows = await ben.until("rows")
+        assert "fresh" in [each["name"] for each in rows]
+
+
+async def test_who_loses_the_right_hears_nothing_more(
+    reviews: Reviews, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidegate_operator.page.console.RIGHTS_EVERY_S", 0.1)
+    monkeypatch.setattr("tidegate_operator.page.admission.REMEMBERED_S", 0.0)
+    async with serving(ByKubernetes(reviews)) as made:
+        async with made.stream("/groups/homes/activity/live", "anna") as stream:
+            await stream.until("group")
+            reviews.people["anna"].clear()
+            assert await stream.until("never") is None
+        assert await comes_true(lambda: made.console.pages == 0, 10)
+
+
+async def test_where_kubernetes_cannot_be_asked_nobody_new_is_let_in(
+    cluster: Served, reviews: Reviews
+) -> None:
+    reviews.is_down = True
+    assert await cluster.status("/live", headers={"Authorization": "Bearer anna"}) == 503
+
+
+async def test_what_kubernetes_said_is_remembered_for_a_while(
+    cluster: Served, reviews: Reviews
+) -> None:
+    for _ in range(5):
+        assert await cluster.status("/who", headers={"Authorization": "Bearer anna"}) == 200
+        assert await cluster.status("/who", headers={"Authorization": "Bearer nobody"}) == 401
+    assert sorted(reviews.asked) == [("token", "anna"), ("token", "nobody")]
+
+
+async def test_a_token_that_is_logged_in_with_is_kept_where_no_script_reads_it(
+    cluster: Served,
+) -> None:
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with aiohttp.ClientSession(cookie_jar=jar) as session:
+        made = session.post(f"{cluster.url}/login", data={"token": "anna"}, allow_redirects=False)
+        async with made as answer:
+            assert answer.status == 303
+            said = answer.headers["Set-Cookie"]
+        assert "HttpOnly" in said and "SameSite=Strict" in said and "Path=/" in said
+        async with session.get(f"{cluster.url}/who") as answer:
+            assert await answer.json() == {"name": "anna", "canLogOut": True}
+        async with session.post(f"{cluster.url}/logout", allow_redirects=False) as answer:
+            assert answer.status == 303
+        async with session.get(f"{cluster.url}/who") as answer:
+            assert answer.status == 401
+
+
+async def test_behind_tls_the_cookie_goes_over_tls_alone(cluster: Served) -> None:
+    headers = {"X-Forwarded-Proto": "https"}
+    async with aiohttp.ClientSession(headers=headers) as session:
+        made = session.post(f"{cluster.url}/login", data={"token": "anna"}, allow_redirects=False)
+        async with made as answer:
+            assert "; Secure" in answer.headers["Set-Cookie"]
+
+
+@pytest.mark.parametrize(
+    "token", ["nobody", "", "anna\r\nSet-Cookie: a=b", "anna; Path=/", "a" * 5_000, "ännä"]
+)
+async def test_what_is_no_token_sets_no_cookie(cluster: Served, token: str) -> None:
+    async with aiohttp.ClientSession() as session:
+        made = session.post(f"{cluster.url}/login", data={"token": token}, allow_redirects=False)
+        async with made as answer:
+            assert answer.status == 401
+            assert "Set-Cookie" not in answer.headers
+            assert 'role="alert"' in await answer.text()
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"},
+                {"Sec-Fetch-Site": "same-site"}, {"Origin": "null"}],
+)  # fmt: skip
+async def test_another_sites_form_logs_nobody_in_or_out(
+    cluster: Served, headers: dict[str, str]
+) -> None:
+    for path in ("/login", "/logout"):
+        assert await cluster.status(path, "POST", data={"token": "anna"}, headers=headers) == 403
