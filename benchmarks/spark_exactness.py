@@ -35,7 +35,7 @@ MINUTES = 5.0
 GAP_S = (4.0, 16.0)
 CATCH_UP_S = 600.0
 NOT_QUICK = "a driver of Spark's takes longer to come back than a quick run: run without QUICK=1"
-# As often as each: drivers take the longest to come back.
+# Round by round, each round in an order of its own.
 KILLED = (*KINDS, POD, "worker", "executor")
 
 
@@ -54,13 +54,15 @@ def strike(activity: ActivityGroup, seed: int, seconds: float) -> None:
     """Kills one after another for so long."""
     dice = random.Random(seed)
     until = time.monotonic() + seconds
+    left: list[str] = []
     while True:
         pause = dice.uniform(*GAP_S)
         if time.monotonic() + pause >= until:
             return
         # Not a wait for anything: that nobody is ready for it is what makes it a kill.
         time.sleep(pause)
-        kind = dice.choice(KILLED)
+        left = left or dice.sample(KILLED, len(KILLED))
+        kind = left.pop()
         print(f"  {until - time.monotonic():4.0f} s to go: a {kind} is killed", flush=True)
         activity.strike(kind, dice)
 

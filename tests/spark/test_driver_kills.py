@@ -34,7 +34,6 @@ def activity(
 def test_every_row_is_exact_whatever_is_killed(activity: ActivityGroup) -> None:
     dice = random.Random(7)
     activity.start()
-    activity.driven.until_said("executors: 0, 1")
     with activity.sending(EVENTS, SECONDS):
         for kind in (*KINDS, POD):
             activity.strike(kind, dice)

@@ -41,6 +41,8 @@ POD = "pod"
 _HERE = Path(__file__).parent
 _EXAMPLE = _HERE.parents[1] / "examples" / "home-security"
 _SCHEMA = "home string, kind string, value bigint, alarm boolean, at double"
+# A machine that others use as well may take minutes to start four JVMs.
+_THERE_S = 600.0
 _BATCHES = "{batch: {maxEvents: 20000, maxBytes: 16777216, maxWaitSeconds: 2}}"
 
 
@@ -80,8 +82,11 @@ class ActivityGroup:
     # --- what is done to it
 
     def start(self) -> None:
+        """Both, and waits until both are members."""
         start(self.driven)
+        self.driven.until_said("executors: 0, 1", _THERE_S)
         self.group.start(POD)
+        self.group.wait_for_output(POD, " reading ", _THERE_S)
 
     def stop(self) -> None:
         self.group.stop(POD)

@@ -16,8 +16,8 @@ from typing import Any
 from tidegate.sending.sensors import KINDS
 
 # As many seconds of the homes' clocks between two events of a partition.
-EACH_S = 0.004
-_HOMES = 60
+EACH_S = 0.01
+_HOMES = 200
 _STRIDE = 7_919
 _DISORDER_MS = 2_000
 
@@ -27,10 +27,10 @@ Rows = dict[int, dict[str, list[dict[str, Any]]]]
 def reading(partition: int, number: int, begin_s: float) -> bytes:
     """The body of an event."""
     at = begin_s + number * EACH_S + (number * _STRIDE % _DISORDER_MS) / 1000
-    home = f"home-{partition}-{number * _STRIDE % _HOMES:03}"
+    home = f"home-{partition}-{(number * _STRIDE + number // _HOMES) % _HOMES:03}"
     said = {
         "home": None if number % 211 == 0 else home,
-        "kind": KINDS[number // 3 % len(KINDS)].name,
+        "kind": KINDS[number // 7 % len(KINDS)].name,
         "value": number * _STRIDE % 199 - 50,
         "alarm": number % 61 == 0,
         "at": round(at, 3),

@@ -20,7 +20,7 @@ from support.wait import wait_until
 
 DRIVER = "driver"
 KINDS = ("worker", "executor", "planner", DRIVER)
-_THERE_S = 300.0
+_THERE_S = 600.0
 
 
 def start(driven: DrivenGroup, life: int = 0) -> None:
