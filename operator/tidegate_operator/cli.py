@@ -25,6 +25,7 @@ from tidegate.commands.last_words import end, say
 from tidegate.ops import logs
 from tidegate.ops.serving import Address
 from tidegate.settings import SettingsError
+from tidegate_operator.handlers import watching
 from tidegate_operator.identity import HUBS, STORAGE, IdentityHosts, hosts_of
 from tidegate_operator.kube import connected
 from tidegate_operator.kube_errors import KubeError
@@ -189,4 +190,6 @@ async def _operate(
         kube = await stack.enter_async_context(connected())
         control = await stack.enter_async_context(connected())
         _log.info("operator %s of version %s", settings.identity, __version__)
-        await Operator(settings, kube, control, hidden).run(listen, stop)
+        # kopf is to end after the others.
+        watch = watching(lambda: on_signals(stop))
+        await Operator(settings, kube, control, hidden, watch).run(listen, stop)
