@@ -99,6 +99,13 @@ async def _change_partitions(
     return Code.DONE
 
 
+async def scale(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    replicas = None if arguments.auto else arguments.replicas
+    change = await cluster.change(arguments.name, lambda each: changes.scale(each, replicas))
+    _say(cluster, arguments, change)
+    return Code.DONE
+
+
 async def move(cluster: Cluster, arguments: argparse.Namespace) -> int:
     """A pin, and then waiting until it has been followed."""
 

@@ -18,7 +18,7 @@ from tidegate_operator.plugin.commands import (
     described,
     exit_code_of,
     name_option,
-    output_options,
+    output_option,
 )
 from tidegate_operator.plugin.kubeconfig import the_cluster
 
@@ -29,7 +29,8 @@ _IN_POD_HELP = "let one of the group's pods do it, for what is reached from ther
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION, epilog=CODES)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    output = output_options()
+    output = argparse.ArgumentParser(add_help=False)
+    output_option(output)
     where = argparse.ArgumentParser(add_help=False, parents=[_place()])
     name_option(where)
 

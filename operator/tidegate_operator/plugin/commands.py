@@ -42,10 +42,8 @@ class Command:
     add_options: Callable[[argparse.ArgumentParser], None] = lambda _: None
 
 
-def output_options() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(add_help=False)
+def output_option(made: argparse.ArgumentParser) -> None:
     made.add_argument("-o", "--output", choices=("text", "json"), default="text")
-    return made
 
 
 def name_option(made: argparse.ArgumentParser) -> None:
