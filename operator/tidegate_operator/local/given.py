@@ -29,6 +29,8 @@ from tidegate_operator.local.admission import admit
 from tidegate_operator.spec import OperatorSpec
 
 NAMESPACE = "default"
+# Says of a pod template what is in the handler's file.
+HANDLER_HASH = "tidegate-up/handler-hash"
 EVENTS, STORAGE = "events", "storage"
 # The Secrets that hold what a file names as {env: NAME} or {file: PATH}.
 FROM_ENVIRONMENT, FROM_FILES = "from-environment", "from-files"
@@ -66,6 +68,8 @@ class Given:
     # Which are ours, and what of ours.
     embedded: dict[Place, str] = field(default_factory=dict)
     hubs: dict[str, set[str]] = field(default_factory=dict)
+    # All that was read, so that a change of it is noticed.
+    files: list[Path] = field(default_factory=list)
     # Where handlers' modules are looked for.
     search: list[Path] = field(default_factory=list)
     # What was passed over, in words.
@@ -98,6 +102,7 @@ def read(
     if secrets is not None:
         _read_folder(given, secrets)
     found = [(path, value) for path in paths for value in _values(path)]
+    given.files += dict.fromkeys(path for path, _ in found)
     for path, value in found:
         if not is_group(value):
             _read_other(given, path, value)
@@ -127,6 +132,7 @@ def _read_folder(given: Given, folder: Path) -> None:
         )
     for path in sorted(folder.glob("*/*")):
         if path.is_file():
+            given.files.append(path)
             given.secrets[NAMESPACE, path.parent.name, path.name] = _secret_file(path, str(path))
 
 
@@ -169,7 +175,7 @@ def _read_group(given: Given, path: Path, value: Value, environment: Mapping[str
     names = {(each["metadata"]["namespace"], each["metadata"]["name"]) for each in given.groups}
     if (metadata["namespace"], metadata["name"]) in names:
         raise FileError(f"{path}:{value.line}: group '{metadata['name']}' is there twice")
-    _find_beside(document, path)
+    given.files += _find_beside(document, path)
     for steps, what in _PLACES:
         section = _section(document["spec"], steps[:-1])
         if section is not None and section.get(steps[-1]) is not None:
@@ -216,6 +222,7 @@ def _given(
         path = (folder / said["file"]).resolve()
         key = f"{_NO_KEY.sub('-', path.name)}-{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
         given.secrets[namespace, FROM_FILES, key] = _secret_file(path, where)
+        given.files.append(path)
         return {"secret": FROM_FILES, "key": key}
     place = (namespace, said["secret"], said["key"])
     if place in given.secrets:
@@ -246,8 +253,11 @@ def _secret_file(path: Path, where: str) -> str:
     return found
 
 
-def _find_beside(document: Document, path: Path) -> None:
-    """What lies beside the file is named by its whole path: consumers run elsewhere."""
+def _find_beside(document: Document, path: Path) -> list[Path]:
+    """What lies beside the file is named by its whole path: consumers run elsewhere.
+
+    A handler is rolled out when it changes, as it would be from a ConfigMap.
+    """
     spec, folder = document["spec"], path.parent
     for steps in (("source", "eventHubs"), ("ledger",)):
         section = _section(spec, steps)
@@ -256,11 +266,16 @@ def _find_beside(document: Document, path: Path) -> None:
     handler = spec["handler"]
     file, _, function = handler["code"].rpartition(":")
     if not file.endswith(".py") or handler.get("configMap"):
-        return
+        return []
     found = (folder / file).resolve()
     if not found.is_file():
         raise SettingsError(f"{path}: spec.handler.code: there is no file {found}")
     handler["code"] = f"{found}:{function}"
+    template = spec["template"] = dict(spec.get("template") or {})
+    metadata = template["metadata"] = dict(template.get("metadata") or {})
+    digest = hashlib.sha256(found.read_bytes()).hexdigest()[:16]
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), HANDLER_HASH: digest}
+    return [found]
 
 
 def _section(spec: Mapping[str, Any], steps: Iterable[str]) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import signal
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -291,5 +292,13 @@ def _last_words(room: Room, code: int) -> str:
     with contextlib.suppress(OSError), room.log.open("rb") as log:
         log.seek(max(room.log.stat().st_size - _LOG_TAIL, 0))
         lines = log.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else ""
+        return _message(lines[-1]) if lines else ""
     return ""
+
+
+def _message(line: str) -> str:
+    """What a line of the log says."""
+    try:
+        return str(json.loads(line)["message"])
+    except (ValueError, TypeError, KeyError):
+        return line

@@ -22,7 +22,7 @@ from tidegate_operator.kube_errors import AlreadyThere, Conflict, NotThere
 from tidegate_operator.local.merging import applied, patched
 from tidegate_operator.objects import Heard
 
-# What stands of an object as it is to be; the other one is as it is, if it is there. Raises Invalid.
+# What stands of an object as it is to be; the other one is as it is, if any. Raises Invalid.
 Admit = Callable[[Document, Document | None], Document]
 
 _EVENTS_KEPT = 1000
@@ -208,7 +208,7 @@ class Store:
     def _forget_events(self) -> None:
         """Events do not stay for ever."""
         names = [name for name in self._objects if name.kind == EVENT]
-        for name in names[: len(names) - _EVENTS_KEPT]:
+        for name in names[: max(len(names) - _EVENTS_KEPT, 0)]:
             self._remove(name)
 
     def _tell(self, kind: Kind, document: Document, *, is_gone: bool) -> None:

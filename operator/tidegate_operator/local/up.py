@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,7 @@ from tidegate_operator.local.embedded import Embedded, embedded
 from tidegate_operator.local.given import EVENTS, NAMESPACE, STORAGE, Given, read
 from tidegate_operator.local.kubelet import Kubelet, Machine
 from tidegate_operator.local.pod_room import Place, room_of
+from tidegate_operator.local.refreshing import Refreshing
 from tidegate_operator.local.serving import serving
 from tidegate_operator.local.state import State
 from tidegate_operator.local.store import Store
@@ -84,10 +85,15 @@ class Ending:
 
 async def up(options: Options, environment: Mapping[str, str]) -> int:
     """Until it is told to stop. Raises SettingsError, EmbeddedError, KubeError, EndedError."""
-    given = read(options.files, environment, options.secrets)
     hidden = KnownSecrets()
-    for value in given.secrets.values():
-        hidden.learn(value)
+
+    def read_files() -> Given:
+        found = read(options.files, environment, options.secrets)
+        for value in found.secrets.values():
+            hidden.learn(value)
+        return found
+
+    given = read_files()
     state, ending = State(options.state), Ending()
     voice = Voice(hidden, sys.stdout, options.log_level)
     with state.taken(), ending.signals():
@@ -100,7 +106,7 @@ async def up(options: Options, environment: Mapping[str, str]) -> int:
             if ours is None:
                 return Code.DONE
             _say_where(voice, given, ours, state)
-            running = _Running(given, state, ours, voice, hidden, environment)
+            running = _Running(given, read_files, state, ours, voice, hidden, environment)
             return await running.run(ending, is_shown=options.has_view)
 
 
@@ -121,6 +127,7 @@ class _Running:
     def __init__(
         self,
         given: Given,
+        read_files: Callable[[], Given],
         state: State,
         ours: Embedded,
         voice: Voice,
@@ -128,6 +135,9 @@ class _Running:
         environment: Mapping[str, str],
     ) -> None:
         self._given, self._state, self._ours, self._voice = given, state, ours, voice
+        self._refreshing = Refreshing(
+            given, read_files, self._take, lambda text: voice.say("", text)
+        )
         self._environment = environment
         self._store = Store(time.time, lambda: str(uuid.uuid4()), admit)
         place = Place(state.pods, state.logs, tuple(dict.fromkeys(given.search)))
@@ -153,19 +163,24 @@ class _Running:
         self._operator = Operator(settings, api, api, hidden, watching(self._store))
         self._stop_operator = asyncio.Event()
 
+    def _take(self, given: Given) -> None:
+        """What the files say stands. Raises KubeError."""
+        for document in given.documents(self._ours.connections):
+            self._store.apply(document, MANAGER)
+
     async def run(self, ending: Ending, *, is_shown: bool) -> int:
         """Raises what a part of it ends with by itself."""
         self._store.listen(self._voice.hear)
         async with serving(self._store, secrets.token_urlsafe(24)) as served:
             self._state.serve(served)
-            for document in self._given.documents(self._ours.connections):
-                self._store.apply(document, MANAGER)
+            self._take(self._given)
             # The kubelet first: it hears of every pod.
             parts = [
                 asyncio.create_task(self._kubelet.run(), name="kubelet"),
                 asyncio.create_task(self._controllers.run(), name="controllers"),
                 asyncio.create_task(self._operator.run(None, self._stop_operator), name="operator"),
                 asyncio.create_task(self._ours.watch(), name="hub and storage"),
+                asyncio.create_task(self._refreshing.run(), name="files"),
             ]
             head = f"tidegate up · {self._state.folder} · Ctrl-C ends it"
             with self._voice.shown(self._store, head, self._environment, is_wanted=is_shown):
@@ -202,12 +217,12 @@ class _Running:
 
     async def _stop(self, parts: Sequence[asyncio.Task[None]]) -> None:
         """In the order of the module."""
-        kubelet, controllers, operator, _ = parts
+        kubelet, controllers, operator, *_ = parts
         names = self._kubelet.names
         self._voice.say(
             "",
-            f"{counted(len(names), 'consumer')} finish what they have and give their partitions "
-            "back. Ctrl-C again ends everything at once.",
+            f"ending {counted(len(names), 'consumer')}, each with its checkpoints written and its "
+            "partitions given back. Ctrl-C again ends everything at once.",
         )
         self._stop_operator.set()
         await asyncio.wait([operator])
