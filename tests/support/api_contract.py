@@ -204,21 +204,13 @@ class ApiContract:
         assert await kube.find(CONSUMER_GROUP, where, "activity") is None
 
     async def test_what_is_gone_takes_with_it_what_it_owns(self, kube: Api, where: str) -> None:
-        metadata = (await kube.create(group(where)))["metadata"]
+        uid = (await kube.create(config_map(where, "owner")))["metadata"]["uid"]
         owned = config_map(where)
         owned["metadata"]["ownerReferences"] = [
-            {
-                "apiVersion": CONSUMER_GROUP.api_version,
-                "kind": CONSUMER_GROUP.name,
-                "name": "activity",
-                "uid": metadata["uid"],
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
+            {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
         ]
         await kube.create(owned)
-        await kube.delete(CONSUMER_GROUP, where, "activity", uid=metadata["uid"])
-
+        await kube.delete(CONFIG_MAP, where, "owner", uid=uid)
         async with asyncio.timeout(SOON):
             while await kube.find(CONFIG_MAP, where, "mine") is not None:
                 await asyncio.sleep(POLL_SECONDS)

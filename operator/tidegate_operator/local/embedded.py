@@ -124,7 +124,7 @@ async def embedded(
             azurite = find_azurite(environment)
             if azurite.is_fetched:
                 say("Azurite is not installed: npx fetches it (about 40 MB), once")
-            port = _port(state, "storage")
+            port = port_of(state, "storage")
             plan = _storage_plan(azurite.command, port, state, is_fetched=azurite.is_fetched)
             await running.start(plan, state.logs, environment)
             running.connections[STORAGE] = (
@@ -132,14 +132,14 @@ async def embedded(
                 f"BlobEndpoint=http://127.0.0.1:{port}/{_ACCOUNT};"
             )
         if EVENTS in wanted:
-            plan = _hub_plan(given, partitions, _port(state, "hub"), state)
+            plan = _hub_plan(given, partitions, port_of(state, "hub"), state)
             found = _CONNECTION.search(await running.start(plan, state.logs, environment))
             assert found is not None
             running.connections[EVENTS] = found[1]
         yield running
 
 
-def _port(state: State, name: str) -> int:
+def port_of(state: State, name: str) -> int:
     """The one that it had before, or any. Raises EmbeddedError."""
     port = state.ports().get(name)
     if port is None:
