@@ -21,6 +21,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import psutil
 import yaml
@@ -29,6 +30,8 @@ from support.azurite import azurite_program, node_program
 from support.handled_log import HandledLog
 from support.tree import ROOT
 from support.wait import wait_until
+from tidegate_operator.kinds import CONSUMER_GROUP
+from tidegate_operator.local.state import NotRunningError, State
 
 HUB, PARTITIONS = "telemetry", 4
 NAME = "work"
@@ -37,7 +40,9 @@ _HERE = Path(__file__).parent
 _SENDER = _HERE / "paced_sender.py"
 
 
-def group_file(folder: Path, *, storage: dict[str, str] | None = None, **spec: Any) -> Path:
+def group_file(
+    folder: Path, *, storage: dict[str, str] | None = None, container: str = "ledger", **spec: Any
+) -> Path:
     """A group whose handler stands beside its file."""
     shutil.copy(_HERE / "up_handler.py", folder / "handler.py")
     document = {
@@ -53,7 +58,7 @@ def group_file(folder: Path, *, storage: dict[str, str] | None = None, **spec: A
                 }
             },
             "ledger": {
-                "container": "ledger",
+                "container": container,
                 "create": True,
                 "connectionString": storage or {"secret": "ours", "key": "storage"},
             },
@@ -66,6 +71,17 @@ def group_file(folder: Path, *, storage: dict[str, str] | None = None, **spec: A
     return path
 
 
+def command(state: Path, *files: Path) -> list[str]:
+    more = ("--partitions", str(PARTITIONS), "--state", str(state))
+    return [sys.executable, "-m", "tidegate", "up", *map(str, files), *more]
+
+
+def tools() -> dict[str, str]:
+    """Where Azurite and Node are, as far as an environment says it."""
+    path = f"{Path(node_program()).parent}{os.pathsep}{os.environ['PATH']}"
+    return {"TIDEGATE_AZURITE": str(azurite_program().resolve()), "PATH": path}
+
+
 class UpProcess:
     """See the module. Made by `up_process`."""
 
@@ -75,13 +91,10 @@ class UpProcess:
         self._folder = folder
         self._out = folder / "out.txt"
         self._senders: list[subprocess.Popen[bytes]] = []
-        named = {"TIDEGATE_AZURITE": str(azurite_program().resolve())}
-        path = f"{Path(node_program()).parent}{os.pathsep}{os.environ['PATH']}"
-        self.environment = {**os.environ, "PATH": path, **named, **environment}
-        more = ("--partitions", str(PARTITIONS), "--state", str(self.state))
+        self.environment = {**os.environ, **tools(), **environment}
         with self._out.open("ab") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tidegate", "up", *map(str, files), *more],
+                command(self.state, *files),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
@@ -115,14 +128,16 @@ class UpProcess:
             capture_output=True, text=True, env=self.environment, check=False,
         )  # fmt: skip
 
-    def group(self, name: str = NAME) -> dict[str, Any]:
-        found = self.ask("get", name, "-o", "json")
-        assert found.returncode == 0, found.stderr + self.told()
-        document: dict[str, Any] = json.loads(found.stdout)
-        return document
-
     def status(self) -> dict[str, Any]:
-        return dict(self.group().get("status") or {})
+        """Of the group; empty while there is nothing to ask."""
+        try:
+            served = State(self.state).served()
+            path = served.url + CONSUMER_GROUP.path("default", NAME)
+            headers = {"Authorization": f"Bearer {served.token}"}
+            with urlopen(Request(path, headers=headers), timeout=5) as answer:
+                return dict(json.load(answer).get("status") or {})
+        except (NotRunningError, OSError):
+            return {}
 
     def until_settled(self, members: int, seconds: float = LATER) -> None:
         """So many consumers have joined, and nothing moves any more."""

@@ -107,6 +107,9 @@ class _Up:
         )
         try:
             return asyncio.run(up(options, environment))
+        except KeyboardInterrupt:
+            # Before anything was there to end.
+            return Code.CUT
         except (EmbeddedError, EndedError, KubeError) as problem:
             print(f"{_PROGRAM} up: {problem}", file=sys.stderr)
             return Code.FAILED

@@ -7,7 +7,6 @@ nothing is left to do; who was quicker is looked at anew.
 from __future__ import annotations
 
 import asyncio
-import string
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,7 +19,6 @@ NODE = "this-machine"
 _OURS = (DEPLOYMENT, POD, REPLICA_SET)
 # Without those that look like others, and without vowels, as Kubernetes has it.
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-assert set(_LETTERS) <= set(string.ascii_lowercase + string.digits)
 
 
 class Controllers:

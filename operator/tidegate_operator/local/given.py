@@ -23,10 +23,10 @@ from typing import Any
 from tidegate.group_file.nodes import FileError, Value, documents, plain_of
 from tidegate.group_file.reading import check_group, is_group
 from tidegate.settings import SettingsError
-from tidegate_operator.kinds import CONFIG_MAP, CONSUMER_GROUP, SECRET, Document
+from tidegate_operator.kinds import CONFIG_MAP, SECRET, Document
 from tidegate_operator.kube_errors import Invalid
 from tidegate_operator.local.admission import admit
-from tidegate_operator.spec import OperatorSpec
+from tidegate_operator.spec import EngineKind, OperatorSpec
 
 NAMESPACE = "default"
 # Says of a pod template what is in the handler's file.
@@ -165,6 +165,11 @@ def _read_other(given: Given, path: Path, value: Value) -> None:
 def _read_group(given: Given, path: Path, value: Value, environment: Mapping[str, str]) -> None:
     # With the lines of the file, before anything in it is replaced.
     spec = check_group(OperatorSpec, value, str(path))
+    if spec.engine is not EngineKind.PYTHON:
+        raise FileError(
+            f"{path}:{value.line}: spec.engine {spec.engine} cannot be run by `tidegate up` yet: "
+            "`tidegate run` drives Spark on this machine, from a group file with the same spec"
+        )
     document: Document = plain_of(value)
     metadata = document.get("metadata") or {}
     if not isinstance(metadata, dict) or not metadata.get("name"):
@@ -283,6 +288,3 @@ def _section(spec: Mapping[str, Any], steps: Iterable[str]) -> dict[str, Any] | 
     for step in steps:
         found = found.get(step) if isinstance(found, dict) else None
     return found if isinstance(found, dict) else None
-
-
-assert CONSUMER_GROUP.name not in _TAKEN

@@ -6,6 +6,7 @@ Every event is counted: what nobody kills handles each exactly once.
 from __future__ import annotations
 
 import signal
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,17 @@ import psutil
 import pytest
 from azure.storage.blob import BlobServiceClient
 
-from support.azurite import running_azurite
+from support.terminal_person import a_person
 from support.tree import ROOT
-from support.up_process import NAME, PARTITIONS, UpProcess, group_file, up_process
+from support.up_process import (
+    NAME,
+    PARTITIONS,
+    UpProcess,
+    command,
+    group_file,
+    tools,
+    up_process,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -135,30 +144,32 @@ def test_what_is_saved_is_rolled_out_and_nothing_is_handled_twice(
     assert up.stop() == 0
 
 
-def test_ctrl_c_leaves_no_process_and_no_lease_and_the_next_start_goes_on(tmp_path: Path) -> None:
-    folder = tmp_path / "azurite"
-    folder.mkdir()
-    with running_azurite(folder) as storage:
-        file = group_file(tmp_path, storage={"env": "STORAGE"}, replicas=2, **FIXED)
-        for number in range(2):
-            with up_process(tmp_path, file, STORAGE=storage) as up:
-                up.until_settled(2)
-                if not number:
-                    up.send(CALM * 4)
-                    up.until("events to come", lambda: up.status().get("lag") is not None)
-                    up.end_sender()
-                assert up.stop() == 0
-                assert up.processes() == []
-                assert storage not in up.said
-            assert held_leases(storage) == []
-        with up_process(tmp_path, file, STORAGE=storage) as up:
-            is_exact(up)
+def test_ctrl_c_leaves_no_process_and_no_lease_and_the_next_start_goes_on(
+    tmp_path: Path, azurite: str
+) -> None:
+    container = f"up-{uuid.uuid4().hex[:8]}"
+    file = group_file(
+        tmp_path, storage={"env": "STORAGE"}, container=container, replicas=2, **FIXED
+    )
+    for number in range(2):
+        with up_process(tmp_path, file, STORAGE=azurite) as up:
+            up.until_settled(2)
+            if not number:
+                up.send(4 * CALM)
+                up.until("some of it to be handled", lambda: up.seen.is_handled(PARTITIONS, 20))
+                up.end_sender()
             assert up.stop() == 0
+            assert up.processes() == []
+            assert azurite not in up.said
+        assert held_leases(azurite, container) == []
+    with up_process(tmp_path, file, STORAGE=azurite) as up:
+        is_exact(up)
+        assert up.stop() == 0
 
 
-def held_leases(storage: str) -> list[str]:
+def held_leases(storage: str, container: str) -> list[str]:
     with BlobServiceClient.from_connection_string(storage) as service:
-        blobs = service.get_container_client("ledger").list_blobs()
+        blobs = service.get_container_client(container).list_blobs()
         return [blob.name for blob in blobs if blob.lease.state == "leased"]
 
 
@@ -208,3 +219,15 @@ def test_a_handler_that_cannot_be_imported_is_in_the_condition(tmp_path: Path) -
         (tmp_path / "handler.py").write_text("def handle(events, context): ...\n")
         up.until_settled(1)
         assert up.stop() == 0
+
+
+def test_on_a_terminal_the_groups_are_shown_live_and_it_is_given_back(tmp_path: Path) -> None:
+    file = group_file(tmp_path, replicas=1, **FIXED)
+    words = command(tmp_path / "state", file)
+    with a_person(words, 110, 30, **tools()) as person:
+        rows = person.wait_to_see("MEMBER", "Balanced: Everybody", f"{NAME}  eventhubs  python")
+        assert rows[0] == f"tidegate up · {tmp_path / 'state'} · Ctrl-C ends it"[:110]
+        person.process.send_signal(signal.SIGINT)
+        assert person.ended() == 0
+        after = person.written.rpartition("\x1b[?1049l")[2]
+        assert "has ended" in after and after.rstrip().endswith("all of it has ended")

@@ -145,6 +145,8 @@ WRONG: dict[str, tuple[str, str]] = {
     "a name that cannot be": (text().replace("name: home", "name: Home"), "lower-case"),
     "a variable that is not set": (text("{env: NOT}"), "spec.source.eventHubs.connectionString: "
                                    "the environment variable NOT is not set"),
+    "an engine that needs more": (
+        text(more="  engine: spark\n"), "spec.engine spark cannot be run by `tidegate up` yet"),
     "a file that is not there": (text("{file: not.txt}"), "not.txt cannot be read"),
     "a handler that is not there": (
         text().replace("pkg.handler", "not.py"), "spec.handler.code: there is no file .*/not.py"),
