@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import json
 import signal
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,10 +23,10 @@ from tidegate_operator.engines.pod import CONSUMER
 from tidegate_operator.kinds import POD, Document, Kind, ObjectName
 from tidegate_operator.local.pod_life import Life, Probe
 from tidegate_operator.local.pod_room import Room, RoomError, leave_room
+from tidegate_operator.local.probing import Asker, ask
 from tidegate_operator.local.processes import Process, free_port
 from tidegate_operator.local.store import Store
 
-_LOOK_S = 0.25
 _AGAIN_S = 2.0
 # What of a log is told where a process left no last words.
 _LOG_TAIL = 2048
@@ -167,7 +167,15 @@ class _Pod:
         try:
             self._tell(self._life.started(self._machine.wall()))
             self._say("starts" if not self._life.restarts else "starts again")
-            asks = asyncio.create_task(self._ask(f"http://127.0.0.1:{port}", session))
+            asks = asyncio.create_task(
+                ask(
+                    self._container,
+                    Asker(session, f"http://127.0.0.1:{port}", self._machine.now),
+                    started=self._started,
+                    ready=self._ready,
+                    is_dead=self._is_dead,
+                )
+            )
             try:
                 await self._until_end(process)
             finally:
@@ -205,41 +213,6 @@ class _Pod:
                 await self.stop.wait()
 
     # --- probes
-
-    async def _ask(self, url: str, session: aiohttp.ClientSession) -> None:
-        """Asks as the pod says, until it is cancelled; kills what does not answer."""
-
-        async def answers(probe: Probe) -> Probe:
-            timeout = aiohttp.ClientTimeout(total=probe.timeout_s)
-            try:
-                async with session.get(url + probe.path, timeout=timeout) as answer:
-                    is_good = answer.status < 400
-            except (aiohttp.ClientError, TimeoutError, OSError):
-                is_good = False
-            return probe.heard(self._machine.now(), is_good=is_good)
-
-        startup = Probe.of(self._container, "startupProbe")
-        if startup is not None:
-            await self._ask_on(startup, answers, self._started)
-        async with asyncio.TaskGroup() as tasks:
-            for name, heard in (("readinessProbe", self._ready), ("livenessProbe", self._is_dead)):
-                probe = Probe.of(self._container, name)
-                if probe is not None:
-                    tasks.create_task(self._ask_on(probe, answers, heard))
-
-    async def _ask_on(
-        self,
-        probe: Probe,
-        answers: Callable[[Probe], Awaitable[Probe]],
-        heard: Callable[[Probe], bool],
-    ) -> None:
-        """Until `heard` has heard enough."""
-        while True:
-            probe = await answers(probe)
-            if heard(probe):
-                return
-            # What is awaited is looked for more often than what stands.
-            await asyncio.sleep(probe.every_s if probe.is_good else min(probe.every_s, _LOOK_S))
 
     def _started(self, probe: Probe) -> bool:
         return probe.is_good or self._is_dead(probe)

@@ -70,9 +70,11 @@ class State:
                     "this one a folder of its own"
                 ) from None
             self._begin()
-            yield
+            try:
+                yield
+            finally:
+                self._served.unlink(missing_ok=True)
         finally:
-            self._served.unlink(missing_ok=True)
             os.close(lock)
 
     def _begin(self) -> None:

@@ -18,8 +18,8 @@ from tidegate_operator.local.state import NotRunningError, Served, State, defaul
 
 
 def test_the_folder_is_that_of_the_user_or_the_one_that_the_desktop_names() -> None:
-    assert default_folder({"HOME": "/home/a"}) == Path("/home/a/.local/state/tidegate")
-    assert default_folder({"XDG_STATE_HOME": "/x", "HOME": "/home/a"}) == Path("/x/tidegate")
+    assert default_folder({"HOME": "/me"}) == Path("/me/.local/state/tidegate")
+    assert default_folder({"XDG_STATE_HOME": "/x", "HOME": "/me"}) == Path("/x/tidegate")
 
 
 def test_there_is_one_owner_at_a_time_and_others_learn_where_it_is_asked(tmp_path: Path) -> None:
@@ -27,10 +27,10 @@ def test_there_is_one_owner_at_a_time_and_others_learn_where_it_is_asked(tmp_pat
     with pytest.raises(NotRunningError, match="no `tidegate up` runs with the state folder"):
         state.served()
     with state.taken():
+        state.serve(Served("http://here", "the-token"))
         other = State(tmp_path / "state").taken()
         with pytest.raises(SettingsError, match="another `tidegate up` uses it"), other:
             pytest.fail("two had it")
-        state.serve(Served("http://here", "the-token"))
         assert State(tmp_path / "state").served() == Served("http://here", "the-token")
         mode = (tmp_path / "state" / "served.json").stat().st_mode
         assert stat.S_IMODE(mode) == 0o600, "the token is its owner's alone"
