@@ -45,7 +45,8 @@ MANAGER = "tidegate-up"
 _IMAGE = "this-machine"
 _TICK_S = 2.0
 _OURS = {EVENTS: "the embedded hub ({})", STORAGE: "the embedded storage"}
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# A closed terminal asks for the end, too.
+_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +188,10 @@ class _Running:
                 asked = asyncio.create_task(ending.asked.wait())
                 await asyncio.wait([asked, *parts], return_when=asyncio.FIRST_COMPLETED)
                 asked.cancel()
-                ended = [part for part in parts if part.done()]
                 code = await self._end(parts, ending)
-            for part in ended:
-                part.result()
+            for part in parts:
+                if not part.cancelled():
+                    part.result()
             self._voice.say("", "all of it has ended" if code == Code.DONE else "cut off")
             return code
 
@@ -213,6 +214,7 @@ class _Running:
         if is_cut:
             self._ours.kill()
             return Code.CUT
+        stopping.result()
         return Code.DONE
 
     async def _stop(self, parts: Sequence[asyncio.Task[None]]) -> None:

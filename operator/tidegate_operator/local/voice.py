@@ -35,6 +35,7 @@ class Voice:
         self._hidden = hidden
         self._out = out
         self._level = level
+        self._is_gone = False
         # While the live table is shown.
         self._pane: Pane | None = None
         logs.set_up(hidden, level=level, as_json=False)
@@ -47,7 +48,16 @@ class Voice:
         if self._pane is not None:
             self._pane.lines.append(line)
         else:
+            self._print(line)
+
+    def _print(self, line: str) -> None:
+        if self._is_gone:
+            return
+        try:
             print(line, file=self._out, flush=True)
+        except OSError:
+            # The terminal has gone away; the groups have not.
+            self._is_gone = True
 
     def hear(self, kind: Kind, document: Mapping[str, Any], is_gone: bool) -> None:
         """Says an Event, the first time that it is told."""
@@ -81,7 +91,7 @@ class Voice:
             logs.set_up(self._hidden, level=self._level, as_json=False)
             if terminal.close():
                 for line in list(pane.lines)[-_PRINTED_AT_THE_END:]:
-                    print(line, file=self._out)
+                    self._print(line)
 
 
 async def _show(
