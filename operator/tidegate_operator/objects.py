@@ -6,7 +6,7 @@ Whoever asks names the part that it needs, and no more. What cannot be done is a
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
 from tidegate_operator.kinds import Document, Kind
@@ -19,7 +19,7 @@ Documents = list[Document]
 # Told of: a kind, the object, whether it is gone.
 Heard = Callable[[Kind, Mapping[str, Any], bool], None]
 # Tells of everything that is watched, until it is cancelled.
-Watch = Callable[[OperatorSettings, Heard], Awaitable[None]]
+Watch = Callable[[OperatorSettings, Heard], Coroutine[Any, Any, None]]
 
 
 class Finds(Protocol):

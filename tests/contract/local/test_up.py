@@ -10,6 +10,7 @@ import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -29,7 +30,7 @@ from support.up_process import (
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
-FIXED = {"scaling": {"min": 1, "max": 4, "mode": "External"}}
+FIXED: dict[str, Any] = {"scaling": {"min": 1, "max": 4, "mode": "External"}}
 # One consumer handles a hundred events a second.
 CALM, BUSY = 20.0, 250.0
 
