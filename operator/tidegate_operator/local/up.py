@@ -159,6 +159,9 @@ class _Running:
             leader_namespace=NAMESPACE,
             image=_IMAGE,
             settled_tick_s=_TICK_S,
+            # To look costs nothing here.
+            secrets_every_s=_TICK_S,
+            missing_every_s=_TICK_S,
         ).checked()
         api = LocalApi(self._store)
         self._operator = Operator(settings, api, api, hidden, watching(self._store))
