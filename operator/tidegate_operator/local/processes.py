@@ -7,6 +7,7 @@ the kernel sees to that. Its log is kept short.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -65,7 +66,9 @@ class Process:
     def kill(self) -> None:
         """With all that it has started itself."""
         if self.is_running:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            # It may have ended a moment ago, and nobody has been told yet.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     async def ended(self) -> int:
         """How it ended, once it has."""
