@@ -8,7 +8,7 @@ UNIT_TESTS := tests/unit
 TESTS ?= tests/unit tests/model tests/simulation tests/contract tests/packaging
 # Consumers as processes, killed and cut off: mostly waiting for leases to end.
 LIVE_TESTS := tests/contract/group tests/contract/handlers tests/contract/exactness \
-	tests/contract/service
+	tests/contract/local tests/contract/service
 # What is done to the cluster itself: mostly waiting for it to come back.
 CLUSTER_FAULTS := tests/cluster/test_operator_faults.py
 # Sizes that follow the lag: minutes of waiting for loads to last.

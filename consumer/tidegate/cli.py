@@ -1,8 +1,10 @@
-"""The command line: `tidegate run|rewind|deadletters|ledger|send`.
+"""The command line: `tidegate run|rewind|deadletters|ledger|send`, and what other packages add.
 
 Rules: each command has a module of its own, which says what it takes and what its exit codes mean.
 Only the module of the command that is given is loaded: Azure's packages take their time. Secrets
-come from the environment, never from arguments, which other users of a machine can read.
+come from the environment, never from arguments, which other users of a machine can read. Other
+packages' commands are entry points of the group `tidegate.commands`: things with a `text`,
+`add_arguments` and `run`. So `tidegate up` is here, and the consumer knows of no operator.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import os
 import sys
 from collections.abc import Collection
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from tidegate.commands.codes import Code
@@ -31,8 +34,14 @@ _COMMANDS = {
 }
 
 
+_ENTRY_POINTS = "tidegate.commands"
+
+
 def parser(wanted: Collection[str] = tuple(_COMMANDS)) -> argparse.ArgumentParser:
-    """The whole command line; the commands that are not wanted have their names alone."""
+    """The whole command line; the commands that are not wanted have their names alone.
+
+    Those of other packages are looked for where none of ours is wanted.
+    """
     top = argparse.ArgumentParser(
         prog="tidegate", description="Consumer groups that share a ledger."
     )
@@ -40,12 +49,23 @@ def parser(wanted: Collection[str] = tuple(_COMMANDS)) -> argparse.ArgumentParse
     for name, (_, text) in _COMMANDS.items():
         command = commands.add_parser(name, help=text)
         if name in wanted:
-            _module(name).add_arguments(command)
+            _command(name).add_arguments(command)
+    if not _COMMANDS.keys() & set(wanted):
+        for entry in _added():
+            added = entry.load()
+            added.add_arguments(commands.add_parser(entry.name, help=added.text))
     return top
 
 
-def _module(name: str) -> Any:
-    return import_module(_COMMANDS[name][0])
+def _command(name: str) -> Any:
+    """What carries it out: a module of ours, or what an entry point names."""
+    if name in _COMMANDS:
+        return import_module(_COMMANDS[name][0])
+    return next(entry for entry in _added() if entry.name == name).load()
+
+
+def _added() -> list[EntryPoint]:
+    return sorted(entry_points(group=_ENTRY_POINTS), key=lambda entry: entry.name)
 
 
 def main() -> None:
@@ -68,9 +88,9 @@ def _carry_out(arguments: argparse.Namespace) -> int:
     from tidegate.ports import LedgerError, SourceError  # noqa: PLC0415
     from tidegate.settings import SettingsError  # noqa: PLC0415
 
-    module = _module(arguments.command)
+    command = _command(arguments.command)
     try:
-        return int(module.run(arguments, os.environ))
+        return int(command.run(arguments, os.environ))
     except SettingsError as error:
         code = Code.CONFIGURATION
         leave(f"{error.reason}: {error}")

@@ -39,10 +39,9 @@ from tidegate_operator.drift import (
 )
 from tidegate_operator.engines import all_names_of
 from tidegate_operator.kinds import BESIDE_PODS, DEPLOYMENT, Document, Kind, ObjectName
-from tidegate_operator.kube import FIELD_MANAGER
 from tidegate_operator.kube_errors import Conflict, KubeError
 from tidegate_operator.model import GroupKey
-from tidegate_operator.objects import Objects
+from tidegate_operator.objects import FIELD_MANAGER, Objects
 from tidegate_operator.trying import Tries
 
 # Controllers write the status of a Deployment many times while it changes.

@@ -14,6 +14,7 @@ import logging
 import os
 import socket
 import sys
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -25,9 +26,12 @@ from tidegate.commands.last_words import end, say
 from tidegate.ops import logs
 from tidegate.ops.serving import Address
 from tidegate.settings import SettingsError
+from tidegate_operator.handlers import watching
 from tidegate_operator.identity import HUBS, STORAGE, IdentityHosts, hosts_of
 from tidegate_operator.kube import connected
 from tidegate_operator.kube_errors import KubeError
+from tidegate_operator.page.admission import ByKubernetes
+from tidegate_operator.page.serving import serve_console
 from tidegate_operator.running import EndedError, Operator, on_signals
 from tidegate_operator.secrets import KnownSecrets
 from tidegate_operator.settings import OperatorSettings
@@ -61,18 +65,7 @@ def parser() -> argparse.ArgumentParser:
         "--all-namespaces", action="store_true", help="look after the groups of every namespace"
     )
     _add_images(run)
-    for option, service, hosts in (
-        (_STORAGE_HOSTS, "storage", STORAGE),
-        (_HUB_HOSTS, "Event Hubs", HUBS),
-    ):
-        add(
-            option,
-            default=",".join(hosts),
-            metavar="LIST",
-            help=f"the hosts to which tokens of the operator's own identity for {service} may go, "
-            "with commas between them; one that begins with a dot is the end of hosts; '': none "
-            "(default: those of Azure)",
-        )
+    _add_identity_hosts(run)
     add(
         "--leader-namespace",
         metavar="NAME",
@@ -107,6 +100,21 @@ def parser() -> argparse.ArgumentParser:
     add("--log-level", default="INFO", choices=logs.LEVELS, help="(default: %(default)s)")
     add("--log-format", default="auto", choices=("auto", "json", "text"), help="of the log")
     return top
+
+
+def _add_identity_hosts(run: argparse.ArgumentParser) -> None:
+    for option, service, hosts in (
+        (_STORAGE_HOSTS, "storage", STORAGE),
+        (_HUB_HOSTS, "Event Hubs", HUBS),
+    ):
+        run.add_argument(
+            option,
+            default=",".join(hosts),
+            metavar="LIST",
+            help=f"the hosts to which tokens of the operator's own identity for {service} may go, "
+            "with commas between them; one that begins with a dot is the end of hosts; '': none "
+            "(default: those of Azure)",
+        )
 
 
 def _add_images(run: argparse.ArgumentParser) -> None:
@@ -206,4 +214,11 @@ async def _operate(
         kube = await stack.enter_async_context(connected())
         control = await stack.enter_async_context(connected())
         _log.info("operator %s of version %s", settings.identity, __version__)
-        await Operator(settings, kube, control, hidden).run(listen, stop, console)
+        # kopf is to end after the others.
+        watch = watching(lambda: on_signals(stop))
+        operator = Operator(settings, kube, control, hidden, watch)
+        if console is not None:
+            shown = await serve_console(console, operator.cache, ByKubernetes(kube), time.time)
+            stack.push_async_callback(shown.close)
+            _log.info("the console at %s", shown.url)
+        await operator.run(listen, stop)

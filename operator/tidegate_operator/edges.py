@@ -22,11 +22,11 @@ from tidegate_operator.executors import KnownSets, Missing
 from tidegate_operator.facts import ReplicaSets
 from tidegate_operator.hubs import Hubs
 from tidegate_operator.kinds import Document
-from tidegate_operator.kube import Kube
 from tidegate_operator.kube_events import Herald
 from tidegate_operator.lag import GroupLag
 from tidegate_operator.ledgers import Ledgers
 from tidegate_operator.model import Failure, Observation, PodFacts, Steps
+from tidegate_operator.objects import Api
 from tidegate_operator.secrets import SecretReader, Sight
 from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.spec import OperatorSpec
@@ -45,7 +45,7 @@ class Edges:
     """See the module."""
 
     settings: OperatorSettings
-    kube: Kube
+    kube: Api
     cache: Cache
     secrets: SecretReader
     ledgers: Ledgers

@@ -19,10 +19,8 @@ import kopf
 from tidegate_operator.cache import WATCHED
 from tidegate_operator.engines.inputs import GROUP_LABEL
 from tidegate_operator.kinds import CONSUMER_GROUP, Kind
+from tidegate_operator.objects import Heard, Watch
 from tidegate_operator.settings import OperatorSettings
-
-# Told of: a kind, the object, whether it is gone.
-Heard = Callable[[Kind, Mapping[str, Any], bool], None]
 
 _CONNECT_S = 10.0
 # The API takes whole seconds.
@@ -112,7 +110,29 @@ def kopf_settings() -> kopf.OperatorSettings:
     return settings
 
 
-async def watch(settings: OperatorSettings, heard: Heard, ready: asyncio.Event) -> None:
+def watching(once_ready: Callable[[], None]) -> Watch:
+    """Watches by kopf. kopf takes the signals for itself; `once_ready` may take them back."""
+
+    async def watch(settings: OperatorSettings, heard: Heard) -> None:
+        ready = asyncio.Event()
+        running = asyncio.create_task(_run(settings, heard, ready), name="kopf")
+        try:
+            await asyncio.wait(
+                [running, waiting := asyncio.create_task(ready.wait())],
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            waiting.cancel()
+            once_ready()
+            await asyncio.wait([running])
+            running.result()
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+    return watch
+
+
+async def _run(settings: OperatorSettings, heard: Heard, ready: asyncio.Event) -> None:
     """Watches until it is cancelled. It ends by itself only where it cannot go on at all."""
     # Else kopf asks for the user's name, and the image's user has none. It is a type of kopf's own.
     identity: Any = settings.identity

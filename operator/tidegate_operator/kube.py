@@ -29,12 +29,11 @@ from kubernetes.client.exceptions import ApiException
 from tidegate_operator.kinds import Document, Kind, name_of
 from tidegate_operator.kube_answers import document_in, words_of
 from tidegate_operator.kube_errors import Conflict, Denied, Invalid, NotThere, refusal, silence
+from tidegate_operator.objects import FIELD_MANAGER, Documents
 
 # The client's own types are not complete; here they are only passed on.
 _config: Any = config
-Documents = list[Document]
 
-FIELD_MANAGER = "tidegate-operator"
 _JSON = "application/json"
 _METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 _APPLY = "application/apply-patch+yaml"

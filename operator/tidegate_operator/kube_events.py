@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 from tidegate_operator.drift import fingerprint
 from tidegate_operator.kinds import EVENT, Document, Kind
-from tidegate_operator.kube import FIELD_MANAGER
 from tidegate_operator.kube_errors import AlreadyThere, KubeError, NotThere
+from tidegate_operator.objects import FIELD_MANAGER
 from tidegate_operator.untold import Untold
 
 _log = logging.getLogger("tidegate.operator.events")

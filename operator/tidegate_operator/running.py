@@ -25,18 +25,15 @@ from tidegate_operator.apply import Applier
 from tidegate_operator.cache import Cache
 from tidegate_operator.edges import Edges, Notes, NotLeadingError
 from tidegate_operator.group_pages import PATH
-from tidegate_operator.handlers import watch
 from tidegate_operator.health import OperatorHealth, OperatorMetrics, Vitals
 from tidegate_operator.hubs import Hubs
 from tidegate_operator.kinds import CONFIG_MAP, CONSUMER_GROUP, LEASE, SECRET, Document, Kind
-from tidegate_operator.kube import Kube
 from tidegate_operator.kube_errors import Conflict, KubeError, NotThere
 from tidegate_operator.kube_events import Herald
 from tidegate_operator.leader import Leader, LeaseTaken, LeaseUnreachable
 from tidegate_operator.ledgers import Ledgers
 from tidegate_operator.model import Failure, GroupKey, Steps
-from tidegate_operator.page.admission import ByKubernetes
-from tidegate_operator.page.serving import serve_console
+from tidegate_operator.objects import Api, Watch
 from tidegate_operator.reconcile import reconcile
 from tidegate_operator.secrets import KnownSecrets, SecretReader
 from tidegate_operator.settings import OperatorSettings
@@ -67,7 +64,7 @@ class EndedError(Exception):
 class KubeLeases:
     """The leader's Lease, in the cluster."""
 
-    def __init__(self, kube: Kube, settings: OperatorSettings) -> None:
+    def __init__(self, kube: Api, settings: OperatorSettings) -> None:
         self._kube = kube
         self._place = (settings.leader_namespace, settings.leader_name)
 
@@ -90,13 +87,19 @@ class KubeLeases:
 
 class Operator:
     """See the module. `control` is a connection for the Lease and the comparisons alone, so that
-    they never wait for the groups' requests."""
+    they never wait for the groups' requests. `watch` tells of what is there and what changes."""
 
     def __init__(
-        self, settings: OperatorSettings, kube: Kube, control: Kube, hidden: KnownSecrets
+        self,
+        settings: OperatorSettings,
+        kube: Api,
+        control: Api,
+        hidden: KnownSecrets,
+        watch: Watch,
     ) -> None:
         self.settings = settings
         self._control = control
+        self._watch_all = watch
         self.cache = Cache()
         dice, now, wall = random.random, awake_or_asleep, time.time
         self.leader = Leader(KubeLeases(control, settings), settings, now, wall, dice)
@@ -129,9 +132,7 @@ class Operator:
         for key in self.cache.hear(kind, document, is_gone=is_gone):
             self.workers.wake(key)
 
-    async def run(
-        self, listen: Address | None, stop: asyncio.Event, console: Address | None = None
-    ) -> None:
+    async def run(self, listen: Address | None, stop: asyncio.Event) -> None:
         """Until it is told to stop. Raises EndedError, or what a part of it ended with."""
         async with AsyncExitStack() as stack:
             if listen is not None:
@@ -139,16 +140,11 @@ class Operator:
                 endpoints = await serve(listen, self._metrics, self.health, awake_or_asleep, pages)
                 stack.push_async_callback(endpoints.close)
                 _log.info("metrics, health and groups at %s", endpoints.url)
-            if console is not None:
-                admission = ByKubernetes(self._edges.kube)
-                shown = await serve_console(console, self.cache, admission, time.time)
-                stack.push_async_callback(shown.close)
-                _log.info("the console at %s", shown.url)
             stack.push_async_callback(self._edges.ledgers.close)
             stack.push_async_callback(self._edges.hubs.close)
             stopping = asyncio.create_task(stop.wait(), name="stop")
             parts = [
-                asyncio.create_task(self._watch(stop), name="watches"),
+                asyncio.create_task(self._watch(), name="watches"),
                 asyncio.create_task(self.watches.run(), name="comparing"),
                 asyncio.create_task(self.leader.run(self._lead), name="leader"),
             ]
@@ -163,26 +159,12 @@ class Operator:
                 part.result()
             raise EndedError("the watches of the Kubernetes API have ended")
 
-    async def _watch(self, stop: asyncio.Event) -> None:
+    async def _watch(self) -> None:
         await self._until_kind_is_there()
-        ready = asyncio.Event()
-        watching = asyncio.create_task(watch(self.settings, self.hear, ready), name="kopf")
-        try:
-            await asyncio.wait(
-                [watching, waiting := asyncio.create_task(ready.wait())],
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            waiting.cancel()
-            # kopf has taken the signals for itself; it is to end after the others.
-            on_signals(stop)
-            await asyncio.wait([watching])
-            watching.result()
-        finally:
-            watching.cancel()
-            await asyncio.wait([watching])
+        await self._watch_all(self.settings, self.hear)
 
     async def _until_kind_is_there(self) -> None:
-        """kopf looks once which kinds there are, when it starts."""
+        """Whoever watches may look once which kinds there are, when it starts."""
         said = ""
         namespace = next(iter(self.settings.namespaces), None)
         while True:

@@ -18,7 +18,6 @@ import hashlib
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from tidegate.commands.wiring import Setup, set_up_group
 from tidegate.group_file.secrets import Vault
@@ -28,19 +27,12 @@ from tidegate.settings import SettingsError
 from tidegate_operator.kinds import CONFIG_MAP, SECRET, Document, Kind
 from tidegate_operator.kube_errors import KubeError
 from tidegate_operator.model import Failure
+from tidegate_operator.objects import Finds
 from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.spec import OperatorSpec
 
 # Why a group has to wait for what it names.
 MISSING = {SECRET: "SecretMissing", CONFIG_MAP: "ConfigMapMissing"}
-
-
-class Finds(Protocol):
-    """As much of the API as is needed here."""
-
-    async def find(
-        self, kind: Kind, namespace: str, name: str, *, metadata_only: bool = False
-    ) -> Document | None: ...
 
 
 class KnownSecrets(Secrets):

@@ -20,9 +20,9 @@ from tidegate_operator.kinds import (
     SERVICE_ACCOUNT,
     ObjectName,
 )
-from tidegate_operator.kube import Kube
 from tidegate_operator.kube_errors import KubeError
 from tidegate_operator.model import GroupKey
+from tidegate_operator.objects import Api
 from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.watching import list_versions
 
@@ -38,7 +38,7 @@ class Unwatched:
 
     def __init__(
         self,
-        kube: Kube,
+        kube: Api,
         settings: OperatorSettings,
         applier: Applier,
         changed: Callable[[GroupKey], None],

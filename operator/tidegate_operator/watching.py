@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from tidegate_operator.cache import WATCHED, Cache, Place, Version, differing, missed
 from tidegate_operator.engines.inputs import GROUP_LABEL
 from tidegate_operator.kinds import CONSUMER_GROUP, Document, Kind
-from tidegate_operator.kube import Kube
 from tidegate_operator.kube_errors import KubeError
+from tidegate_operator.objects import Api, Heard
 from tidegate_operator.settings import OperatorSettings
 
 _log = logging.getLogger("tidegate.operator.watching")
@@ -29,8 +29,6 @@ _log = logging.getLogger("tidegate.operator.watching")
 GRACE_S = 5.0
 _SOON_S = 0.1
 _TRY_AGAIN_S = 2.0
-
-Heard = Callable[[Kind, Mapping[str, object], bool], None]
 
 
 @dataclass(slots=True)
@@ -47,7 +45,7 @@ class Watches:
 
     def __init__(
         self,
-        kube: Kube,
+        kube: Api,
         cache: Cache,
         settings: OperatorSettings,
         now: Callable[[], float],
@@ -153,7 +151,7 @@ class Watches:
         return listed
 
 
-async def list_versions(kube: Kube, namespaces: Sequence[str], kind: Kind) -> dict[Place, Version]:
+async def list_versions(kube: Api, namespaces: Sequence[str], kind: Kind) -> dict[Place, Version]:
     """What the API lists of our objects of a kind: of these namespaces, or of all if none is named.
 
     Raises KubeError.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import pytest
 
 import tidegate
 from support.tree import ROOT
+from support.up_process import tools
 from support.wait import wait_until
 
 STEP_SECONDS = 300
@@ -166,3 +168,31 @@ def test_the_installed_wheel_names_its_pytest_plugin_and_its_version(installed: 
         "tidegate_hub tidegate_hub.testing",
         f"version {tidegate.__version__}",
     ]
+
+
+def test_the_installed_wheel_runs_a_group_without_kubernetes_packages(installed: Installed) -> None:
+    """kopf and the client of Kubernetes are an extra, which this environment does not have."""
+    file, log = installed.folder.with_name("group.yaml"), installed.folder.with_name("up.log")
+    shutil.copy(ROOT / "examples" / "consumergroup.yaml", file)
+    state = ("--state", str(installed.folder.with_name("state")))
+    with log.open("w") as sink:
+        up = subprocess.Popen(
+            [installed.programs / "tidegate", "up", str(file), *state],
+            cwd=installed.folder,
+            env={**installed.environment(), **tools()},
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        wait_until(
+            lambda: "Balanced: " in log.read_text() or up.poll() is not None,
+            READY_SECONDS,
+            "the group to be balanced",
+            detail=log.read_text,
+        )
+        assert "home-activity" in installed.output_of("tidegate", "get", *state), log.read_text()
+        up.send_signal(signal.SIGINT)
+        assert up.wait(STOP_SECONDS) == 0, log.read_text()
+    finally:
+        up.kill()
+        up.wait()

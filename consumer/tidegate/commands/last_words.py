@@ -2,7 +2,8 @@
 
 Rules:
 - Kubernetes gives each container a file for last words, and shows what stands there as the message
-  of the container's end. Elsewhere there is no such file, and nothing is written.
+  of the container's end; `tidegate up` does so too, and names the file. Elsewhere there is no such
+  file, and nothing is written.
 - The exit code says why it ended, whatever becomes of the words: a full disk does not change it.
 """
 
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 PLACE = Path("/dev/termination-log")
+# The variable that names another place.
+ELSEWHERE = "TIDEGATE_LAST_WORDS"
 # Kubernetes cuts it there.
 _LIMIT_BYTES = 4096
 
@@ -26,8 +29,9 @@ def say(text: str) -> None:
         return
 
 
-def leave(text: str, place: Path = PLACE) -> None:
+def leave(text: str, place: Path | None = None) -> None:
     """Leaves a line. That it cannot be left is said, and the process ends as it would have."""
+    place = place or Path(os.environ.get(ELSEWHERE) or PLACE)
     if not place.is_file():
         return
     try:

@@ -44,7 +44,7 @@ def read_group(text: str, name: str, *, runs_code: bool = True) -> GroupFile:
 
     Where nothing of the group's code is to run, it may be left out.
     """
-    found = [value for value in documents(text, name) if _is_group(value)]
+    found = [value for value in documents(text, name) if is_group(value)]
     if len(found) != 1:
         raise FileError(
             f"{name}: it has {len(found)} documents with apiVersion {API_VERSION} and kind {KIND}; "
@@ -61,7 +61,16 @@ def read_spec(kind: type[Section], document: Mapping[str, Any]) -> Section:
     return _Reading("", {}).spec(kind, value_of(document))
 
 
-def _is_group(value: Value) -> bool:
+def check_group(kind: type[Section], value: Value, name: str) -> Section:
+    """The `spec` of a document of a file, as settings of this kind; `name` is the file's.
+
+    Raises FileError, which names the line.
+    """
+    return _Reading(name, {}).spec(kind, value)
+
+
+def is_group(value: Value) -> bool:
+    """Whether a document says that it is a ConsumerGroup."""
     version, kind = value.get("apiVersion"), value.get("kind")
     return (
         version is not None

@@ -74,6 +74,15 @@ def unpin(document: Document, partition: PartitionId) -> Change:
     return Change({"spec": {"pins": {partition: None}}}, f"partition {partition} no longer pinned")
 
 
+def scale(document: Document, replicas: int | None) -> Change:
+    """A fixed number of consumers, or, with None, as many as the operator decides."""
+    stands = (document.get("spec") or {}).get("replicas")
+    if stands == replicas:
+        return Change({}, "is so already")
+    said = "is sized by the operator" if replicas is None else f"replicas: {replicas}"
+    return Change({"spec": {"replicas": replicas}}, said)
+
+
 def _of_partitions(wanted: Collection[PartitionId], said: str) -> Change:
     """A list is replaced as a whole, so it must be the one that was read."""
     listed: Sequence[PartitionId] = sorted(wanted, key=by_number)

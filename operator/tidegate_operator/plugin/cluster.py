@@ -6,41 +6,33 @@ resource. A name that is not there is answered with the one that was probably me
 
 from __future__ import annotations
 
-import argparse
 import difflib
-import os
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
-
-from kubernetes import config
-from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION
+from collections.abc import Callable
 
 from tidegate.commands.wiring import Setup
 from tidegate.settings import SettingsError
 from tidegate_operator.kinds import CONSUMER_GROUP, Document
-from tidegate_operator.kube import Kube, connect, connected
 from tidegate_operator.kube_errors import Conflict, Denied, NotThere
+from tidegate_operator.objects import Groups
 from tidegate_operator.plugin.changes import Change
 from tidegate_operator.secrets import KnownSecrets, SecretReader
 from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.spec import read_spec, secrets_of
 
+PROGRAM = "kubectl consumergroup"
 # Who wrote a field, as `kubectl get --show-managed-fields` says it.
 FIELD_MANAGER = "kubectl-consumergroup"
-_config: Any = config
 _WRITTEN_AT_MOST = 5
-_POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 class Cluster:
-    """Groups of one namespace."""
+    """Groups of one namespace. `program` is what people call to look at them."""
 
-    def __init__(self, kube: Kube, namespace: str) -> None:
+    def __init__(self, kube: Groups, namespace: str, program: str = PROGRAM) -> None:
         self.kube = kube
         self.namespace = namespace
+        self.program = program
 
     async def group(self, name: str) -> Document:
         """The group. Raises NotThere with the name that was probably meant."""
@@ -98,45 +90,3 @@ class Cluster:
             return await self.kube.list(CONSUMER_GROUP, namespace, metadata_only=True)
         except Denied:
             return []
-
-
-@asynccontextmanager
-async def the_cluster(arguments: argparse.Namespace) -> AsyncIterator[Cluster]:
-    """The cluster that the arguments mean, as kubectl would choose it. Raises KubeError."""
-    kubeconfig = arguments.kubeconfig or _usual_kubeconfig()
-    namespace = arguments.namespace or _namespace(kubeconfig, arguments.context)
-
-    def make() -> Kube:
-        return connect(
-            kubeconfig=kubeconfig, context=arguments.context, field_manager=FIELD_MANAGER
-        )
-
-    async with connected(make) as kube:
-        yield Cluster(kube, namespace)
-
-
-def _usual_kubeconfig() -> str | None:
-    """KUBECONFIG or the usual file, before what a pod has of its own; None where neither is."""
-    found = os.environ.get("KUBECONFIG")
-    if found:
-        return found
-    usual = Path(KUBE_CONFIG_DEFAULT_LOCATION).expanduser()
-    return str(usual) if usual.exists() else None
-
-
-def _namespace(kubeconfig: str | None, context: str | None) -> str:
-    """The namespace that the context names."""
-    if kubeconfig is None:
-        here = _POD_NAMESPACE
-        return here.read_text(encoding="utf-8").strip() if here.exists() else "default"
-    try:
-        contexts, active = _config.list_kube_config_contexts(kubeconfig)
-    except (config.ConfigException, OSError) as problem:
-        raise Denied(f"the kubeconfig {kubeconfig} cannot be read: {problem}") from problem
-    if context is not None:
-        found = [each for each in contexts if each["name"] == context]
-        if not found:
-            known = ", ".join(each["name"] for each in contexts)
-            raise Denied(f"the kubeconfig has no context '{context}'; it has: {known}")
-        active = found[0]
-    return str((active or {}).get("context", {}).get("namespace") or "default")

@@ -41,7 +41,8 @@ async def watch(
     """Until Ctrl-C or SIGTERM, which is a good end. Raises KubeError where it cannot begin."""
     out = stream or sys.stdout
     first = report_of(await cluster.group(name))
-    with _showing(out, environment, size, as_json=as_json) as show, _until_told():
+    show_on = _showing(out, environment, size, cluster.program, as_json=as_json)
+    with show_on as show, _until_told():
         show(first, "", 0.0)
         with contextlib.suppress(asyncio.CancelledError):
             await _keep_looking(cluster, name, first, show, every_s)
@@ -69,11 +70,12 @@ def _showing(
     out: TextIO,
     environment: Mapping[str, str],
     size: Callable[[], Size] | None,
+    program: str,
     *,
     as_json: bool,
 ) -> Iterator[Show]:
     if as_json or not is_wanted(out, environment):
-        yield _printer(out, as_json=as_json)
+        yield _printer(out, program, as_json=as_json)
         return
     terminal = Terminal(out, has_colours="NO_COLOR" not in environment)
     size_of = size or (lambda: os.get_terminal_size(out.fileno()))
@@ -89,14 +91,14 @@ def _showing(
         terminal.close()
 
 
-def _printer(out: TextIO, *, as_json: bool) -> Show:
+def _printer(out: TextIO, program: str, *, as_json: bool) -> Show:
     """Writes what changed: a JSON document a line, or the whole page."""
     said = ""
 
     def write(report: GroupReport, trouble: str, _age_s: float) -> None:
         nonlocal said
         if trouble:
-            text = f"kubectl consumergroup: {trouble}"
+            text = f"{program}: {trouble}"
         elif as_json:
             text = json.dumps(as_document(report), ensure_ascii=False)
         else:

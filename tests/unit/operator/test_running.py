@@ -17,14 +17,17 @@ from support.small_api import SmallApi, small_api
 from support.small_disk import SmallDisk
 from support.small_groups import put_group
 from support.wait import wait_until_async
+from tidegate_operator.handlers import watching
 from tidegate_operator.kinds import CONSUMER_GROUP, DEPLOYMENT, LEASE, SECRET, ObjectName
 from tidegate_operator.kube import connect, connected
 from tidegate_operator.model import GroupKey
+from tidegate_operator.objects import Watch
 from tidegate_operator.running import EndedError, Operator
 from tidegate_operator.secrets import KnownSecrets
 from tidegate_operator.settings import OperatorSettings
 
 SOON = 20.0
+WATCH = watching(lambda: None)
 SETTINGS = OperatorSettings(
     identity="one", leader_namespace="homes", namespaces=("homes",), image="consumer:1",
     compare_every_s=0.5,
@@ -54,9 +57,10 @@ class Running:
 
 
 @asynccontextmanager
-async def running(api: SmallApi, name: str = "one") -> AsyncIterator[Running]:
+async def running(api: SmallApi, name: str = "one", watch: Watch = WATCH) -> AsyncIterator[Running]:
     kubes = [connect(), connect()]
-    operator = Operator(replace(SETTINGS, identity=name), kubes[0], kubes[1], KnownSecrets())
+    settings = replace(SETTINGS, identity=name)
+    operator = Operator(settings, kubes[0], kubes[1], KnownSecrets(), watch)
     stop = asyncio.Event()
     task = asyncio.create_task(operator.run(None, stop))
     try:
@@ -98,7 +102,7 @@ async def test_nothing_is_remembered_of_a_group_that_was_deleted_and_made_again(
     api: SmallApi,
 ) -> None:
     kubes = [connect(), connect()]
-    operator = Operator(SETTINGS, kubes[0], kubes[1], KnownSecrets())
+    operator = Operator(SETTINGS, kubes[0], kubes[1], KnownSecrets(), WATCH)
     operator.leader._leads_until = float("inf")
     key = GroupKey("homes", "activity")
     try:
@@ -121,7 +125,7 @@ async def test_nothing_is_remembered_of_a_group_that_was_deleted_and_made_again(
 async def test_an_operator_that_no_longer_leads_remembers_no_group(api: SmallApi) -> None:
     """It is not told of those that are deleted while another leads."""
     async with connected() as kube, connected() as control:
-        operator = Operator(SETTINGS, kube, control, KnownSecrets())
+        operator = Operator(SETTINGS, kube, control, KnownSecrets(), WATCH)
         operator.leader._leads_until = float("inf")
         operator.watches.complete.set()
         put_group(api)
@@ -142,7 +146,7 @@ async def test_a_defect_is_what_its_round_ends_with_although_nobody_may_tell_of_
     api: SmallApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kubes = [connect(), connect()]
-    operator = Operator(SETTINGS, kubes[0], kubes[1], KnownSecrets())
+    operator = Operator(SETTINGS, kubes[0], kubes[1], KnownSecrets(), WATCH)
     operator.leader._leads_until = float("inf")
     put_group(api)
     made = api.get(CONSUMER_GROUP, "homes", "activity")
@@ -244,13 +248,12 @@ async def test_an_operator_waits_for_its_kind_and_says_so(api: SmallApi) -> None
 
 
 async def test_a_part_that_ends_by_itself_ends_the_operator_with_a_reason(
-    api: SmallApi, monkeypatch: pytest.MonkeyPatch
+    api: SmallApi,
 ) -> None:
     async def ends(*_: Any) -> None:
         return None
 
-    monkeypatch.setattr("tidegate_operator.running.watch", ends)
-    async with running(api) as one:
+    async with running(api, watch=ends) as one:
         with pytest.raises(EndedError, match="have ended"):
             async with asyncio.timeout(SOON):
                 await one.task

@@ -1,0 +1,209 @@
+"""`tidegate up`, and the commands that ask it: `tidegate get|explain|partitions|watch|pause|…`.
+
+Rules: `tidegate` finds them as entry points, so that the consumer knows of no operator. The others
+ask the `tidegate up` of the state folder; what they do and say is the code of `kubectl
+consumergroup`. What is wrong is one line on standard error, with the exit codes of `tidegate`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tidegate.commands.codes import Code
+from tidegate.ops import logs
+from tidegate_operator.kinds import CONSUMER_GROUP, Document
+from tidegate_operator.kube_errors import KubeError
+from tidegate_operator.local.client import asking
+from tidegate_operator.local.given import NAMESPACE
+from tidegate_operator.local.shown import table
+from tidegate_operator.local.state import NotRunningError, State, default_folder
+from tidegate_operator.plugin import actions
+from tidegate_operator.plugin.cluster import Cluster
+from tidegate_operator.plugin.commands import (
+    COMMANDS,
+    Command,
+    described,
+    exit_code_of,
+    name_option,
+    output_option,
+)
+
+_PROGRAM = "tidegate"
+_MOST_PARTITIONS = 1024
+
+
+def _add_state(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--state",
+        type=Path,
+        metavar="DIR",
+        help="what `tidegate up` keeps: events, positions, logs (default: "
+        "$XDG_STATE_HOME/tidegate, or ~/.local/state/tidegate)",
+    )
+
+
+def _state_of(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Path:
+    return arguments.state or default_folder(environment)
+
+
+class _Up:
+    """`tidegate up`."""
+
+    text = "run ConsumerGroups on this machine, without a cluster"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.description = (
+            "Runs ConsumerGroups as the operator does in a cluster, with a process for each pod, "
+            "until Ctrl-C: a clean stop. Hub and storage are embedded where no file gives others."
+        )
+        add = parser.add_argument
+        add("files", type=Path, nargs="+", metavar="FILE", help="as for `kubectl apply -f`")
+        _add_state(parser)
+        add(
+            "--secrets",
+            type=Path,
+            metavar="DIR",
+            help="the Secrets that the groups name: DIR/SECRET/KEY",
+        )
+        add(
+            "--partitions",
+            type=_partitions,
+            default=16,
+            metavar="N",
+            help="of a hub that the embedded one makes (default: %(default)s)",
+        )
+        add(
+            "--log-level",
+            default="WARNING",
+            choices=logs.LEVELS,
+            help="of the operator's own log (default: %(default)s)",
+        )
+        add("--no-view", action="store_true", help="lines, also on a terminal")
+
+    def run(self, arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
+        """Raises SettingsError."""
+        # Imported here: who asks the one that runs has no use for the operator.
+        from tidegate_operator.local.embedded import EmbeddedError  # noqa: PLC0415
+        from tidegate_operator.local.up import Options, up  # noqa: PLC0415
+        from tidegate_operator.running import EndedError  # noqa: PLC0415
+
+        options = Options(
+            tuple(arguments.files),
+            _state_of(arguments, environment),
+            arguments.secrets,
+            arguments.partitions,
+            arguments.log_level,
+            not arguments.no_view,
+        )
+        try:
+            return asyncio.run(up(options, environment))
+        except KeyboardInterrupt:
+            # Before anything was there to end.
+            return Code.CUT
+        except (EmbeddedError, EndedError, KubeError) as problem:
+            print(f"{_PROGRAM} up: {problem}", file=sys.stderr)
+            return Code.FAILED
+
+
+def _partitions(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= _MOST_PARTITIONS):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: write a whole number from 1 to {_MOST_PARTITIONS}"
+        )
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """A command that asks the one that runs."""
+
+    command: Command
+
+    @property
+    def text(self) -> str:
+        return f"{self.command.text} (of `tidegate up`)"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.description = f"{described(self.command)} Asks the `tidegate up` of this machine."
+        _add_state(parser)
+        parser.add_argument(
+            "-n", "--namespace", default=NAMESPACE, metavar="NS", help="default: %(default)s"
+        )
+        self.command.add_options(parser)
+
+    def run(self, arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
+        work = self._asked(arguments, environment)
+        return exit_code_of(work, _PROGRAM, can_be_in_pod=False)
+
+    async def _asked(self, arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
+        try:
+            served = State(_state_of(arguments, environment)).served()
+        except NotRunningError as problem:
+            print(f"{_PROGRAM}: {problem}", file=sys.stderr)
+            return Code.FAILED
+        async with asking(served) as client:
+            cluster = Cluster(client, arguments.namespace, _PROGRAM)
+            return int(await self.command.run(cluster, arguments))
+
+
+def _of_one(command: Command) -> _Asking:
+    """A command of one group, as the plugin has it."""
+
+    def add(made: argparse.ArgumentParser) -> None:
+        name_option(made)
+        output_option(made)
+        command.add_options(made)
+
+    return _Asking(Command(command.run, command.text, add))
+
+
+def _add_get(made: argparse.ArgumentParser) -> None:
+    made.add_argument("name", nargs="?", metavar="NAME", help="one of them (default: all)")
+    made.add_argument("-o", "--output", choices=("text", "wide", "json", "yaml"), default="text")
+
+
+async def _get(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    groups: list[Document]
+    if arguments.name is not None:
+        groups = [await cluster.group(arguments.name)]
+    else:
+        groups = await cluster.kube.list(CONSUMER_GROUP, cluster.namespace)
+    shown: Any = groups[0] if arguments.name is not None else {"kind": "List", "items": groups}
+    if arguments.output == "json":
+        print(json.dumps(shown, indent=2, ensure_ascii=False))
+    elif arguments.output == "yaml":
+        print(yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), end="")
+    else:
+        print("\n".join(table(groups, time.time(), is_wide=arguments.output == "wide")))
+    return Code.DONE
+
+
+def _add_scale(made: argparse.ArgumentParser) -> None:
+    which = made.add_mutually_exclusive_group(required=True)
+    which.add_argument("--replicas", type=_replicas, metavar="N", help="so many consumers")
+    which.add_argument("--auto", action="store_true", help="as many as the operator decides")
+
+
+def _replicas(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r}: write a whole number, 0 or more")
+    return int(text)
+
+
+UP = _Up()
+GET = _Asking(Command(_get, "show the groups, as `kubectl get consumergroups` does", _add_get))
+SCALE = _of_one(Command(actions.scale, "say how many consumers there are to be", _add_scale))
+EXPLAIN, MOVE, PARTITIONS, PAUSE, RESUME, WATCH = (
+    _of_one(COMMANDS[name])
+    for name in ("explain", "move", "partitions", "pause", "resume", "watch")
+)

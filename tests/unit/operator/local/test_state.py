@@ -1,0 +1,156 @@
+"""The state folder, and what is saved while it is in use: one owner, kept ports, plain words."""
+
+from __future__ import annotations
+
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from tidegate.settings import SettingsError
+from tidegate_operator.kube_errors import Invalid
+from tidegate_operator.local.azurite import VARIABLE, find_azurite
+from tidegate_operator.local.embedded import EmbeddedError, port_of
+from tidegate_operator.local.given import Given
+from tidegate_operator.local.refreshing import Refreshing
+from tidegate_operator.local.state import NotRunningError, Served, State, default_folder
+
+
+def test_the_folder_is_that_of_the_user_or_the_one_that_the_desktop_names() -> None:
+    assert default_folder({"HOME": "/me"}) == Path("/me/.local/state/tidegate")
+    assert default_folder({"XDG_STATE_HOME": "/x", "HOME": "/me"}) == Path("/x/tidegate")
+
+
+def test_there_is_one_owner_at_a_time_and_others_learn_where_it_is_asked(tmp_path: Path) -> None:
+    state = State(tmp_path / "state")
+    with pytest.raises(NotRunningError, match="no `tidegate up` runs with the state folder"):
+        state.served()
+    with state.taken():
+        state.serve(Served("http://here", "the-token"))
+        other = State(tmp_path / "state").taken()
+        with pytest.raises(SettingsError, match="another `tidegate up` uses it"), other:
+            pytest.fail("two had it")
+        assert State(tmp_path / "state").served() == Served("http://here", "the-token")
+        mode = (tmp_path / "state" / "served.json").stat().st_mode
+        assert stat.S_IMODE(mode) == 0o600, "the token is its owner's alone"
+    with pytest.raises(NotRunningError):
+        state.served()
+    with state.taken():
+        pass
+
+
+def test_what_ran_before_is_cleared_and_what_it_keeps_stays(tmp_path: Path) -> None:
+    state = State(tmp_path / "state")
+    with state.taken():
+        (state.pods / "old").mkdir()
+        state.hub.mkdir()
+        state.keep_port("hub", 1234)
+    with state.taken():
+        assert list(state.pods.iterdir()) == []
+        assert state.hub.is_dir()
+        assert state.ports() == {"hub": 1234}
+
+
+def test_a_disk_that_is_full_is_said_beforehand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = type("Usage", (), {"free": 5 << 20})
+    monkeypatch.setattr("shutil.disk_usage", lambda _: full)
+    words = r"5 MB are free on its disk.*Make room"
+    with pytest.raises(SettingsError, match=words), State(tmp_path).taken():
+        pytest.fail("there was no room")
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    words, state = r"--state .*/file/state: it cannot be written", State(tmp_path / "file/state")
+    with pytest.raises(SettingsError, match=words), state.taken():
+        pytest.fail("it was written")
+
+
+def test_the_hub_has_the_same_port_again_or_says_who_is_in_its_way(tmp_path: Path) -> None:
+    state = State(tmp_path)
+    port = port_of(state, "hub")
+    assert port_of(state, "hub") == port
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        with pytest.raises(EmbeddedError, match=f"port {port} of the embedded hub is taken"):
+            port_of(state, "hub")
+
+
+def test_azurite_is_found_or_it_is_said_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SettingsError, match=f"{VARIABLE}: there is no file /none"):
+        find_azurite({VARIABLE: "/none", "PATH": ""})
+    # An installed package has no tools of a checkout beside it.
+    monkeypatch.setattr(
+        "tidegate_operator.local.azurite.__file__", str(tmp_path / "a" / "b" / "c" / "d.py")
+    )
+    with pytest.raises(SettingsError, match=r"no npm to fetch it\. Install Node 20"):
+        find_azurite({"PATH": str(tmp_path)})
+    for name in ("npx", "azurite-blob"):
+        program = tmp_path / name
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+        found = find_azurite({"PATH": str(tmp_path)})
+        assert found.command[0] == str(program)
+        assert found.is_fetched == (name == "npx")
+
+
+class Saved:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.path.write_text("1")
+        self.taken: list[str] = []
+        self.said: list[str] = []
+        self.fails: Exception | None = None
+        self.hubs: dict[str, set[str]] = {"telemetry": set()}
+        self.refreshing = Refreshing(self.given(), self.given, self.take, self.said.append)
+
+    def given(self) -> Given:
+        text = self.path.read_text()
+        if text == "wrong":
+            raise SettingsError("line 5 is wrong")
+        return Given(files=[self.path], hubs=dict(self.hubs))
+
+    def take(self, _: Given) -> None:
+        if self.fails is not None:
+            raise self.fails
+        self.taken.append(self.path.read_text())
+
+    def save(self, text: str) -> None:
+        self.path.write_text(text)
+        self.refreshing.look()
+
+
+def test_what_is_saved_is_taken_once(tmp_path: Path) -> None:
+    saved = Saved(tmp_path / "group.yaml")
+    saved.refreshing.look()
+    assert not saved.taken
+    saved.save("second")
+    saved.refreshing.look()
+    assert (saved.taken, saved.said) == (["second"], ["what was saved is taken"])
+
+
+def test_what_is_wrong_is_said_once_and_what_stood_goes_on(tmp_path: Path) -> None:
+    saved = Saved(tmp_path / "group.yaml")
+    saved.save("wrong")
+    saved.refreshing.look()
+    saved.fails = Invalid("the hub cannot be changed")
+    saved.save("refused")
+    saved.fails = None
+    saved.hubs = {"telemetry": set(), "other": set()}
+    saved.save("another hub")
+    assert saved.taken == []
+    assert saved.said == [
+        "what was saved is not taken: line 5 is wrong",
+        "what was saved is not taken: the hub cannot be changed",
+        "what was saved is not taken: the embedded hub has no hub other yet: start `tidegate up` "
+        "again for it",
+    ]
+    saved.hubs = {"telemetry": set()}
+    saved.save("mended, at last")
+    assert saved.taken == ["mended, at last"]
