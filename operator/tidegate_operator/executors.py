@@ -21,7 +21,8 @@ from tidegate.model import MemberName
 from tidegate_operator.breaks import is_of
 from tidegate_operator.facts import APPLICATION_LABEL, controller_of
 from tidegate_operator.kinds import Document
-from tidegate_operator.model import DriverNote, PodFacts, SparkFacts, SparkMarks, WorkloadFacts
+from tidegate_operator.model import PodFacts, SparkFacts, WorkloadFacts
+from tidegate_operator.pod_nouns import DriverNote, SparkMarks
 from tidegate_operator.rollout import is_live
 
 

@@ -18,11 +18,10 @@ from tidegate_operator.model import (
     Ended,
     GroupKey,
     PodFacts,
-    Role,
     Running,
-    SparkMarks,
     WorkloadFacts,
 )
+from tidegate_operator.pod_nouns import Role, SparkMarks
 
 Document = Mapping[str, Any]
 

@@ -91,15 +91,13 @@ class Kube:
         metadata_only: bool = False,
     ) -> Documents:
         """All objects of a namespace, or of all of them, that have the labels and fields."""
-        wanted = {"labelSelector": labels, "fieldSelector": fields}
+        asked = {"labelSelector": labels, "fieldSelector": fields}
+        query = {name: said for name, said in asked.items() if said}
+        what = f"list {kind.resource} of {namespace or 'all namespaces'}"
+        accept = _METADATA.format("List") if metadata_only else _JSON
         for _ in range(_LISTED_AT_MOST):
             try:
-                return await self._listed(
-                    f"list {kind.resource} of {namespace or 'all namespaces'}",
-                    kind.list_path(namespace),
-                    {name: said for name, said in wanted.items() if said},
-                    _METADATA.format("List") if metadata_only else _JSON,
-                )
+                return await self._listed(what, kind.list_path(namespace), query, accept)
             except Conflict as problem:
                 too_old = problem
         raise too_old

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tidegate.model import Listing, MemberName, PartitionEnd, PartitionId, Roster
+from tidegate_operator.pod_nouns import DriverNote, Role, SparkMarks
 from tidegate_operator.scaling import Policy, Report, Standstill
 
 STILL_LIMIT_S = 120.0
@@ -59,28 +60,6 @@ class ContainerFacts:
     # Its last end, also while the next one runs or waits.
     last_end: Ended | None = None
     restarts: int = 0
-
-
-class Role(StrEnum):
-    """What a pod is to its group."""
-
-    CONSUMER = "consumer"
-    # Of the engine `spark`: it holds the members, each of which is one executor.
-    DRIVER = "driver"
-    EXECUTOR = "executor"
-
-
-@dataclass(frozen=True, slots=True)
-class SparkMarks:
-    """What Spark says of a pod: by labels of an executor, by a note of its driver."""
-
-    # Which application it is of, and its number in it; '' until the driver has given it one.
-    application: str = ""
-    number: str = ""
-    # The StatefulSet that made it.
-    made_in: str = ""
-    # What the driver says of itself, as it wrote it.
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,29 +111,13 @@ class WorkloadFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class DriverNote:
-    """What a driver says of itself: the annotation that it keeps on its pod."""
-
-    application: str = ""
-    # When its process began, by its node's clock.
-    started_at: float = 0.0
-    phase: str = ""
-    executors: int = 0
-    # What fails now, in words; '' where nothing does.
-    failure: str = ""
-    batch_at: float | None = None
-    batch_events: int = 0
-    batch_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class SparkFacts:
     """What there is of a group on Spark beside its executors, which are its pods."""
 
     # Pods of the Deployment that are there, the newest first.
     drivers: tuple[PodFacts, ...] = ()
     # Of the newest driver that has one.
-    note: DriverNote = DriverNote()
+    note: DriverNote = field(default_factory=DriverNote)
     # StatefulSets of applications that have ended, whose driver's pod lives on: names and uids.
     left_behind: tuple[tuple[str, str], ...] = ()
 

@@ -25,7 +25,8 @@ from tidegate_operator.facts import (
 )
 from tidegate_operator.kinds import REPLICA_SET, Document
 from tidegate_operator.kube_errors import KubeError, Unreachable
-from tidegate_operator.model import Failure, GroupKey, PodFacts, Role, WorkloadFacts
+from tidegate_operator.model import Failure, GroupKey, PodFacts, WorkloadFacts
+from tidegate_operator.pod_nouns import Role
 
 
 async def revision_of(

@@ -16,8 +16,9 @@ from tidegate_operator.engines.inputs import told_executors
 from tidegate_operator.executors import SetFacts, crew_of
 from tidegate_operator.kinds import Document
 from tidegate_operator.kube_errors import KubeError
-from tidegate_operator.model import GroupKey, Role, SparkFacts
+from tidegate_operator.model import GroupKey, SparkFacts
 from tidegate_operator.own_pods import own_pods, revision_of
+from tidegate_operator.pod_nouns import Role
 from tidegate_operator.spark_sets import sets_of, why_missing
 from tidegate_operator.workload import Workload
 

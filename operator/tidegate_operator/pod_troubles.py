@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidegate.commands.codes import Code
-from tidegate_operator.model import Ended, GroupKey, PodFacts, Role
+from tidegate_operator.model import Ended, GroupKey, PodFacts
+from tidegate_operator.pod_nouns import Role
 from tidegate_operator.wording import said, stopped
 
 JOINS_WITHIN_S = 60.0

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate_operator.model import DriverNote, PodFacts, SparkFacts
+from tidegate_operator.model import PodFacts, SparkFacts
+from tidegate_operator.pod_nouns import DriverNote
 from tidegate_operator.rollout import is_live
 from tidegate_operator.view import GroupView
 from tidegate_operator.wording import time_text

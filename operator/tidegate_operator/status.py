@@ -24,7 +24,8 @@ from tidegate_operator import conditions as kinds
 from tidegate_operator.condition import Condition, conditions_in
 from tidegate_operator.kinds import Document
 from tidegate_operator.lag import GroupLag
-from tidegate_operator.model import Observation, Role, Steps
+from tidegate_operator.model import Observation, Steps
+from tidegate_operator.pod_nouns import Role
 from tidegate_operator.readiness import ON_THE_WAY, READY, UNOWNED
 from tidegate_operator.scaling import Reason
 from tidegate_operator.scaling.report import document_of

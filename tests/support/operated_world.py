@@ -34,9 +34,7 @@ from tidegate_operator.untold import Untold
 from tidegate_operator.workers import Round
 
 KEY = GroupKey("homes", "activity")
-SETTINGS = OperatorSettings(
-    identity="op-1", leader_namespace="tidegate", image="consumer:1", spark_image="spark:1"
-)
+SETTINGS = OperatorSettings("op-1", "tidegate", image="consumer:1", spark_image="spark:1")
 NAME = ObjectName(CONSUMER_GROUP, KEY.namespace, KEY.name)
 WORKLOAD = ObjectName(DEPLOYMENT, KEY.namespace, KEY.name)
 

@@ -45,7 +45,8 @@ from tidegate_operator.kinds import (
     Kind,
     ObjectName,
 )
-from tidegate_operator.model import GroupKey, Role
+from tidegate_operator.model import GroupKey
+from tidegate_operator.pod_nouns import Role
 
 # What the driver asks the API for. The operator itself must have all of it: nobody can give what he
 # does not have. The chart's role says the same.

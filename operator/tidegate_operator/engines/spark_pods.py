@@ -43,7 +43,8 @@ from tidegate_operator.engines.pod import (
 )
 from tidegate_operator.engines.template import Outline, changed, with_arguments
 from tidegate_operator.kinds import Document
-from tidegate_operator.model import GroupKey, Role
+from tidegate_operator.model import GroupKey
+from tidegate_operator.pod_nouns import Role
 
 # Files in the group's ConfigMap, beside group.yaml.
 EXECUTOR_FILE = "tidegate-executor.yaml"

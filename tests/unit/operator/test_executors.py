@@ -9,15 +9,8 @@ from typing import Any
 import pytest
 
 from tidegate_operator.executors import Crew, SetFacts, crew_of, note_of, set_facts
-from tidegate_operator.model import (
-    ContainerFacts,
-    Ended,
-    PodFacts,
-    Role,
-    Running,
-    SparkMarks,
-    WorkloadFacts,
-)
+from tidegate_operator.model import ContainerFacts, Ended, PodFacts, Running, WorkloadFacts
+from tidegate_operator.pod_nouns import Role, SparkMarks
 
 BEGAN = 1000.0
 DEPLOYMENT = WorkloadFacts("rv-1", 1, "r1")
