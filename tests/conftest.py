@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from support.azurite import running_azurite
 
 # Scenarios are plain modules: without this their assertions would fail without their values.
 pytest.register_assert_rewrite("contract.hub.python")
+
+# How long a busy machine takes for an example is nothing that a test proves; what hangs is ended by
+# pytest's own limit.
+settings.register_profile("tidegate", deadline=None)
+settings.load_profile("tidegate")
 
 
 @pytest.fixture(scope="session")
