@@ -57,7 +57,7 @@ def truth(partition: int, events: int, begin_s: float) -> Rows:
 def _new(kind: str) -> dict[str, Any]:
     return {
         **{"kind": kind, "count": 0, "alarms": 0, "total": 0},
-        **{"least": None, "most": None, "last": None, "alarm_at": None},
+        **{"least": None, "most": None, "last": None, "alarm_at": None, "last_at": 0},
     }
 
 
@@ -68,6 +68,8 @@ def _count(row: dict[str, Any], said: dict[str, Any]) -> None:
     row["least"] = value if row["least"] is None else min(row["least"], value)
     row["most"] = value if row["most"] is None else max(row["most"], value)
     row["last"] = value
+    at_ms = int(said["at"] * 1000)
+    row["last_at"] = max(row["last_at"], at_ms)
     if said["alarm"]:
         row["alarms"] += 1
-        row["alarm_at"] = max(row["alarm_at"] or 0, int(said["at"] * 1000))
+        row["alarm_at"] = max(row["alarm_at"] or 0, at_ms)

@@ -231,7 +231,8 @@ def _inserted(mine: Values, others: Values, is_old: Array, new_at: Array) -> Val
         return Values(numbers)
     gaps = np.empty(len(is_old), bool)
     gaps[is_old], gaps[new_at] = _gaps(mine), _gaps(others)
-    return Values(numbers, gaps)
+    # Gaps that are none would be other bytes for the same rows.
+    return _checked(numbers, gaps)
 
 
 def _reduced(how: How, values: Values, starts: Array) -> Values:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from support.slice_rows import SHAPE, Counted, counted_rows, plain
@@ -43,8 +43,21 @@ def arrays(rows: Sequence[Counted]) -> Contents:
     )
 
 
+ZERO = (1, 0, None, None, 0, None)
+NOTHING_LAST = (1, 0, None, None, None, None)
+
+
 @settings(deadline=None)
 @given(counted_rows(), st.lists(st.integers(0, 200), max_size=5))
+# A gap that a value fills, beside a row that is new.
+@example(
+    [
+        Counted(("0", "", ""), ZERO),
+        Counted(("0", "", ""), NOTHING_LAST),
+        Counted(("", "", ""), ZERO),
+    ],
+    [1],
+)
 def test_rows_merged_in_any_portions_have_the_bytes_of_plain_python(
     rows: list[Counted], cuts: list[int]
 ) -> None:
