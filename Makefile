@@ -13,6 +13,8 @@ LIVE_TESTS := tests/contract/group tests/contract/handlers tests/contract/exactn
 CLUSTER_FAULTS := tests/cluster/test_operator_faults.py
 # Sizes that follow the lag: minutes of waiting for loads to last.
 CLUSTER_SCALING := tests/cluster/test_operator_scaling.py
+# What wants the image of Spark: minutes to build, minutes of sessions to start.
+CLUSTER_SPARK := tests/cluster/test_spark.py
 # Much of the time of the tests is waiting, so that there is work for more than two cores.
 WORKERS ?= 4
 # More arguments for pytest: make test ARGS='-k checkpoint -x'
@@ -34,7 +36,7 @@ NODES ?= 2
 SPARK ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help cluster cluster-down demo test test-cluster test-cluster-faults test-cluster-scaling test-java test-live test-pages test-spark check lint simulate fuzz lock clean bench-operator
+.PHONY: help cluster cluster-down demo test test-cluster test-cluster-faults test-cluster-scaling test-cluster-spark test-java test-live test-pages test-spark check lint simulate fuzz lock clean bench-operator
 .SUFFIXES:
 
 help: ## say what each target does
@@ -59,9 +61,9 @@ cluster-down: ## remove it, and all that was started for it
 
 test-cluster: ## the tests on a cluster: the one of KUBECONFIG, else one of kind
 	@$(PYTHON) scripts/prepare.py dev azurite
-	@echo 'without $(CLUSTER_FAULTS) and $(CLUSTER_SCALING): make test-cluster-faults test-cluster-scaling'
+	@echo 'without what has targets of its own: make test-cluster-faults test-cluster-scaling test-cluster-spark'
 	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) \
-		$(addprefix --ignore=,$(CLUSTER_FAULTS) $(CLUSTER_SCALING)) tests/cluster $(ARGS)
+		$(addprefix --ignore=,$(CLUSTER_FAULTS) $(CLUSTER_SCALING) $(CLUSTER_SPARK)) tests/cluster $(ARGS)
 
 test-cluster-faults: ## API server, node and operator taken away (5 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
@@ -70,6 +72,10 @@ test-cluster-faults: ## API server, node and operator taken away (5 minutes)
 test-cluster-scaling: ## loads that grow and fall, and the sizes that follow (10 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
 	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) $(CLUSTER_SCALING) $(ARGS)
+
+test-cluster-spark: ## groups on Spark: drivers and executors (15 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite
+	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) --spark $(CLUSTER_SPARK) $(ARGS)
 
 test-live: ## consumers as processes of their own, killed, paused and cut off (5 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
