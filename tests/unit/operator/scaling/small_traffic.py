@@ -147,7 +147,9 @@ class Traffic:
             queue.handle(done[place])
             busy = done[place] / min(rate, self.partition_rate) if rate else 0.0
             if self.holds_up and self.members:
-                busy = min(busy * math.ceil((self.partitions - place % self.members) / self.members), 1.0)
+                busy = min(
+                    busy * math.ceil((self.partitions - place % self.members) / self.members), 1.0
+                )
             queue.lately.append((came[place], done[place], busy))
 
     def _sample(self) -> Sample:
