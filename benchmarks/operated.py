@@ -1,4 +1,5 @@
 """An operator that looks after 500 groups of 32 partitions: what it takes, and how soon it decides.
+Then one whose 500 groups sleep: operated_asleep.py.
 
 `make bench-operator`. A bare control plane makes the pods, which are told to be ready
 (operated_pods.py); the ledgers are a server of the benchmark's own (operated_ledgers.py), in which
@@ -32,6 +33,7 @@ from operated_pods import GROUPS, LABEL, Kubelets, kubelets
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
+import operated_asleep as asleep
 from programs import kube_folder
 from store import the_store
 from support.azurite import ACCOUNT, ACCOUNT_KEY
@@ -242,6 +244,7 @@ def main() -> None:
     else:
         with ExitStack() as stack:
             measure(bench, programs, QUICK if bench.quick else FULL, stack)
+        asleep.measure_asleep(bench, programs, asleep.QUICK if bench.quick else asleep.FULL)
         if bench.quick:
             what = f"{FULL.groups} groups of {PARTITIONS} partitions that read: CPU"
             why = "takes minutes: run without QUICK=1"

@@ -13,7 +13,6 @@ thread of its own.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,44 +21,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import Any
-from xml.sax.saxutils import escape
 
 from aiohttp import web
 
+from operated_blobs import Blob, numbers
 from tidegate.ledger import layout, members
-from tidegate.model import Figures, Owner, Position, Presence, Roster
+from tidegate.model import BEGINNING, Figures, Owner, Position, Presence, Roster
 from tidegate.model import LeaseState as Lease
 
 CHECKPOINT_EVERY_S, FIGURES_EVERY_S = 5.0, 2.0
 HAND_OVER_S = 0.3
 _RATE = 10.0
-_numbers = itertools.count(1)
-
-
-@dataclass(slots=True)
-class Blob:
-    """As a listing shows it."""
-
-    name: str
-    metadata: dict[str, str]
-    lease: Lease
-    etag: str = ""
-    written_at: float = 0.0
-    text: bytes = b""
-
-    def write(self, metadata: dict[str, str]) -> None:
-        self.metadata, self.written_at = metadata, time.time()
-        self.etag = f"0x{next(_numbers):015X}"
-        self.render()
-
-    def render(self) -> None:
-        pairs = "".join(f"<{key}>{escape(value)}</{key}>" for key, value in self.metadata.items())
-        modified = formatdate(self.written_at, usegmt=True)
-        self.text = (
-            f"<Blob><Name>{escape(self.name)}</Name><Properties><Last-Modified>{modified}"
-            f"</Last-Modified><Etag>{self.etag}</Etag><LeaseState>{self.lease}</LeaseState>"
-            f"</Properties><Metadata>{pairs}</Metadata></Blob>"
-        ).encode()
 
 
 @dataclass(slots=True)
@@ -82,6 +54,8 @@ class Group:
     blobs: dict[str, Blob] = field(default_factory=dict)
     roster: Roster | None = None
     prefix: str = ""
+    # Nobody reads it, and nothing has come: each partition has the checkpoint of its beginning.
+    sleeps: bool = False
     # When what was done by the operator: the roster as it was written, the leases broken.
     rosters: list[tuple[float, Roster]] = field(default_factory=list)
     broken: list[tuple[float, str]] = field(default_factory=list)
@@ -125,7 +99,7 @@ class Group:
 
     def listed(self, now: float) -> Iterator[bytes]:
         """Every blob as it stands."""
-        if self.lives:
+        if self.lives or self.sleeps:
             for partition in map(str, range(self.partitions)):
                 yield self._owned(partition)
                 yield self._checkpoint(partition, now)
@@ -156,9 +130,9 @@ class Group:
 
     def _checkpoint(self, partition: str, now: float) -> bytes:
         blob = self.blob(f"checkpoint/{partition}", Lease.AVAILABLE)
-        if now - blob.written_at >= CHECKPOINT_EVERY_S:
-            at = Position(str(handled(now)), handled(now))
-            blob.write(layout.checkpoint_metadata(at, 1, f"1:{next(_numbers)}", now, ""))
+        if not blob.written_at if self.sleeps else now - blob.written_at >= CHECKPOINT_EVERY_S:
+            at = BEGINNING if self.sleeps else Position(str(handled(now)), handled(now))
+            blob.write(layout.checkpoint_metadata(at, 1, f"1:{next(numbers)}", now, ""))
         return blob.text
 
     def _member(self, life: Life, now: float) -> bytes:
@@ -209,10 +183,12 @@ class Ledgers:
         query = request.query
         if query.get("comp") == "list":
             return self._list(group, query["prefix"])
+        blob = group.blobs.get(place.removeprefix(group.prefix))
+        if request.method == "GET" and blob is not None:
+            return blob.read(request.headers)
         if request.method != "PUT" or not place.startswith(group.prefix):
             return web.Response(status=404, headers={"x-ms-error-code": "BlobNotFound"})
         place = place[len(group.prefix) :]
-        blob = group.blobs.get(place)
         if not self._holds(request.headers, blob):
             return web.Response(status=412, headers={"x-ms-error-code": "ConditionNotMet"})
         if query.get("comp") == "lease":

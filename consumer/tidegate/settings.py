@@ -48,8 +48,10 @@ class MemberSettings:
     foreign_alive_s: float = 180.0
     # unless this says that they are all gone, or shall be taken from.
     takes_from_foreign: bool = False
-    # How often it announces how far it is: while that changes, and when it does not.
+    # How often it announces how far it is: while that changes, while more and more events wait, and
+    # when it does not change.
     figures_every_s: float = 2.0
+    figures_soon_s: float = 1.0
     figures_keep_s: float = 30.0
     # The pod that it runs in, and when its process began by the clock on the wall.
     pod_uid: str = ""

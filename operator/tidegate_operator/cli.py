@@ -91,11 +91,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help="how many groups get new pods at once after an upgrade (default: %(default)d)",
     )
-    add(
-        "--listen",
-        metavar="[HOST:]PORT",
-        help="serve /metrics, /healthz, /readyz and /groups there",
-    )
+    add("--listen", metavar="[HOST:]PORT", help="serve metrics, health and groups there")
     add("--console", metavar="[HOST:]PORT", help="serve the console there, to who has a token")
     add("--log-level", default="INFO", choices=logs.LEVELS, help="(default: %(default)s)")
     add("--log-format", default="auto", choices=("auto", "json", "text"), help="of the log")

@@ -30,8 +30,11 @@ from tidegate_operator.sizing import Sizing
 LISTING_OLD_S = 15.0
 # How soon to look again: while something is to follow, while somebody is waited for, and at all.
 _SOON_S, _WAITING_S, _SETTLED_S = 0.5, 1.0, 5.0
-# While the size is decided here, and somebody reads: members say how far they are so often.
-_SIZING_S = 2.0
+# While the size is decided here, and somebody reads: members say how far they are so often. For a
+# moment after more has begun to wait they say it twice as often.
+_SIZING_S, _RISING_S, _MOMENT_S = 2.0, 1.0, 4.0
+# While a group sleeps: what comes to it wakes its round, and so does whatever is changed of it.
+_ASLEEP_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +219,21 @@ class _Round:
 
     def _later(self) -> float:
         report = self._memory.sizing.report
-        is_sizing = report is not None and report.is_followed and bool(self._alive)
-        return _SIZING_S if is_sizing else _SETTLED_S
+        if self._sleeps():
+            return _ASLEEP_S
+        if report is None or not report.is_followed or not self._alive:
+            return _SETTLED_S
+        rising_at = report.history.rising_at
+        is_rising = rising_at is not None and self._observation.now - rising_at <= _MOMENT_S
+        return _RISING_S if is_rising else _SIZING_S
+
+    def _sleeps(self) -> bool:
+        """Whether nobody reads, nobody is to, and all that is to be known is known."""
+        report, observation = self._memory.sizing.report, self._observation
+        if report is None or not report.wakes_by_lag or report.policy.floors:
+            return False
+        is_nobody = not (self._wanted or self._alive or observation.pods)
+        return is_nobody and report.history.known_since is not None
 
     def _doing(self, roles: Roles, size: str) -> str:
         """What goes on, in words."""

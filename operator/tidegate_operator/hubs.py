@@ -5,6 +5,8 @@ Rules:
   partitions that were added. One connection, all questions on it at once, and it is closed.
 - A group that has no pods until an event comes sleeps: its source is asked each `asleep_every_s`,
   all that time on one connection. Its round is woken where something has come.
+- Groups that read one hub, and are let in with the same credentials, ask it once for all of them:
+  where its partitions end has nothing to do with who reads them.
 - In the background and few at a time: a hub that does not answer holds up nobody.
 - A partition whose question failed is None, and only it. Why a hub cannot be asked is a Failure.
 - The operator's own identity goes to no host that is not allowed.
@@ -13,9 +15,9 @@ Rules:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tidegate.commands.wiring import Setup, open_source
 from tidegate.model import PartitionEnd, PartitionId
@@ -27,10 +29,15 @@ from tidegate_operator.model import Ends, Failure, GroupKey
 from tidegate_operator.secrets import lacking_file
 from tidegate_operator.settings import OperatorSettings
 
-_AT_ONCE = 4
+_AT_ONCE = 16
 # How often a source is asked while members live: partitions may be added to it.
 _SELDOM_S = 600.0
+# How often a source that is asked all the time is asked which partitions it has.
+_LISTED_S = 60.0
 _NOT_THERE = "amqp:not-found"
+
+# All that decides what is asked, and how one is let in.
+_Place = tuple[object, ...]
 
 
 def failure_of(problem: SourceError | SettingsError, since: float) -> Failure:
@@ -45,9 +52,8 @@ def failure_of(problem: SourceError | SettingsError, since: float) -> Failure:
     return Failure(reason, str(problem), since)
 
 
-async def ends_of(source: EndingSource) -> Ends:
-    """One round of questions. Raises SourceError where the hub itself does not answer."""
-    partitions = await source.partitions()
+async def ends_of(source: EndingSource, partitions: Sequence[PartitionId]) -> Ends:
+    """One round of questions."""
 
     async def end(partition: PartitionId) -> PartitionEnd | None:
         try:
@@ -66,19 +72,26 @@ async def ends_of(source: EndingSource) -> Ends:
 
 @dataclass(slots=True)
 class _Shelf:
-    """One group's source, and the newest that it said."""
+    """One source, and the newest that it said."""
 
     setup: Setup
     ends: Ends | None = None
     failure: Failure | None = None
     asked_at: float = float("-inf")
     asking: asyncio.Task[None] | None = None
-    is_asleep: bool = False
+    # Whose source it is; of them, who waits for its answer, and who sleeps.
+    groups: set[GroupKey] = field(default_factory=set)
+    waiting: set[GroupKey] = field(default_factory=set)
+    asleep: set[GroupKey] = field(default_factory=set)
 
     def places(self) -> dict[PartitionId, int | None]:
         """Where each partition ended, as it was said last."""
         said = self.ends.partitions.items() if self.ends is not None else ()
         return {partition: end.sequence if end is not None else None for partition, end in said}
+
+    def without(self, key: GroupKey) -> None:
+        for keys in (self.groups, self.waiting, self.asleep):
+            keys.discard(key)
 
 
 class Hubs:
@@ -94,40 +107,72 @@ class Hubs:
         self._now = now
         self._changed = changed
         self._room = asyncio.Semaphore(_AT_ONCE)
-        self._shelves: dict[GroupKey, _Shelf] = {}
+        self._shelves: dict[_Place, _Shelf] = {}
+        self._places: dict[GroupKey, _Place] = {}
 
     def look(
         self, key: GroupKey, setup: Setup, *, is_anybody_alive: bool, is_asleep: bool = False
     ) -> tuple[Ends | None, Failure | None]:
         """The newest that the source said, which is asked again if it is time."""
-        shelf = self._shelves.get(key)
-        if shelf is None or shelf.setup.address != setup.address:
-            self.forget(key)
-            shelf = self._shelves[key] = _Shelf(setup, ends=shelf.ends if shelf else None)
-        shelf.setup = setup
+        shelf = self._shelf(key, setup)
         every_s = _SELDOM_S if is_anybody_alive else self._settings.ends_every_s
         if shelf.failure is not None:
             every_s = self._settings.ends_every_s
-        shelf.is_asleep = is_asleep and not is_anybody_alive
-        if shelf.is_asleep:
-            every_s = min(every_s, 2 * self._settings.asleep_every_s)
+        if is_asleep and not is_anybody_alive:
+            shelf.asleep.add(key)
+        else:
+            shelf.asleep.discard(key)
         # An answer out of the future is one before the clock was set back.
-        if shelf.asking is None and not 0.0 <= self._now() - shelf.asked_at < every_s:
-            shelf.asking = asyncio.create_task(self._ask(key, shelf), name=f"ends of {key}")
+        is_due = not 0.0 <= self._now() - shelf.asked_at < every_s
+        if is_due:
+            shelf.waiting.add(key)
+        if shelf.asking is None and (is_due or key in shelf.asleep):
+            shelf.asking = asyncio.create_task(self._ask(shelf), name=f"ends for {key}")
         return shelf.ends, shelf.failure
 
     def forget(self, key: GroupKey) -> None:
-        shelf = self._shelves.pop(key, None)
-        if shelf is not None and shelf.asking is not None:
-            shelf.asking.cancel()
+        place = self._places.pop(key, None)
+        shelf = self._shelves.get(place) if place is not None else None
+        if place is None or shelf is None:
+            return
+        shelf.without(key)
+        if not shelf.groups:
+            del self._shelves[place]
+            if shelf.asking is not None:
+                shelf.asking.cancel()
 
     async def close(self) -> None:
         asking = [shelf.asking for shelf in self._shelves.values() if shelf.asking is not None]
-        for key in list(self._shelves):
+        for key in list(self._places):
             self.forget(key)
         await asyncio.gather(*asking, return_exceptions=True)
 
-    async def _ask(self, key: GroupKey, shelf: _Shelf) -> None:
+    def _shelf(self, key: GroupKey, setup: Setup) -> _Shelf:
+        """That of this group's source."""
+        place = _place_of(setup)
+        before = self._places.get(key)
+        if before != place:
+            known = self._shelves.get(before) if before is not None else None
+            self.forget(key)
+            self._places[key] = place
+            if place not in self._shelves:
+                # Other credentials make no other partitions.
+                self._shelves[place] = _Shelf(setup, ends=known.ends if known else None)
+            self._shelves[place].groups.add(key)
+        return self._shelves[place]
+
+    async def _ask(self, shelf: _Shelf) -> None:
+        """Once, or for as long as a group sleeps."""
+        try:
+            await self._try(shelf)
+            while shelf.asleep:
+                await asyncio.sleep(2 * self._settings.asleep_every_s)
+                await self._try(shelf)
+        finally:
+            shelf.asking = None
+
+    async def _try(self, shelf: _Shelf) -> None:
+        """Over one connection."""
         spec = shelf.setup.group.spec.source.event_hubs
         try:
             if spec.namespace is not None:
@@ -140,27 +185,44 @@ class Hubs:
             async with AsyncExitStack() as stack:
                 source = await open_source(shelf.setup, stack, lambda _: None)
                 stack.push_async_callback(source.close)
-                await self._note(shelf, source)
-                while shelf.is_asleep:
-                    await self._watch_for_one(key, shelf, source)
+                await self._watch(shelf, source)
         except (SourceError, SettingsError) as problem:
-            since = shelf.failure.since if shelf.failure is not None else self._now()
-            shelf.failure = failure_of(problem, since)
-        finally:
-            shelf.asked_at = self._now()
-            shelf.asking = None
-        self._changed(key)
+            before = shelf.failure
+            shelf.failure = failure_of(problem, before.since if before else self._now())
+            self._noted(shelf, is_new=shelf.failure != before)
 
-    async def _note(self, shelf: _Shelf, source: EndingSource) -> None:
-        async with self._room:
-            shelf.ends = await ends_of(source)
-        shelf.failure = None
+    async def _watch(self, shelf: _Shelf, source: EndingSource) -> None:
+        """Asks, and asks again as long as a group sleeps. Raises SourceError."""
+        partitions: tuple[PartitionId, ...] = ()
+        list_at = float("-inf")
+        while True:
+            before, was_well = shelf.places(), shelf.failure is None
+            async with self._room:
+                if not 0.0 <= list_at - self._now() <= _LISTED_S:
+                    partitions, list_at = await source.partitions(), self._now() + _LISTED_S
+                ends = await ends_of(source, partitions)
+                if not any(ends.partitions.values()):
+                    # Whether it is the hub that does not answer, and why.
+                    await source.partitions()
+                shelf.ends = ends
+            shelf.failure = None
+            self._noted(shelf, is_new=not was_well or shelf.places() != before)
+            if not shelf.asleep:
+                return
+            await asyncio.sleep(self._settings.asleep_every_s)
+            if not shelf.asleep:
+                return
 
-    async def _watch_for_one(self, key: GroupKey, shelf: _Shelf, source: EndingSource) -> None:
-        """Asks once more after a while, if the group then still sleeps."""
-        before = shelf.places()
-        await asyncio.sleep(self._settings.asleep_every_s)
-        if shelf.is_asleep:
-            await self._note(shelf, source)
-            if shelf.places() != before:
-                self._changed(key)
+    def _noted(self, shelf: _Shelf, *, is_new: bool) -> None:
+        """An answer is there, whatever it is. What is new is for those who sleep, too."""
+        shelf.asked_at = self._now()
+        waiting, shelf.waiting = shelf.waiting, set()
+        for key in sorted(waiting | shelf.asleep if is_new else waiting):
+            self._changed(key)
+
+
+def _place_of(setup: Setup) -> _Place:
+    spec = setup.group.spec.source.event_hubs
+    return (
+        setup.address, spec.hub, spec.namespace, spec.transport, spec.web_sockets, spec.ca_file,
+    )  # fmt: skip

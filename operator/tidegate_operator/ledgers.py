@@ -194,7 +194,10 @@ class Ledgers:
 
     def _may_be_quick(self, shelf: _Shelf) -> bool:
         is_young = 0.0 <= self._now() - shelf.listed_at < WHOLE_EVERY_S
-        return shelf.view is not None and shelf.failure is None and is_young
+        if shelf.view is None or shelf.failure is not None or not is_young:
+            return False
+        # Where nobody lives nobody says anything.
+        return any(member.is_alive for member in shelf.view.listing.members.values())
 
     async def _listing(self, shelf: _Shelf, *, is_quick: bool) -> LedgerView:
         if is_quick and shelf.view is not None:

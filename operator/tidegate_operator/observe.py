@@ -30,7 +30,6 @@ from tidegate_operator.model import (
 )
 from tidegate_operator.opening import open_group
 from tidegate_operator.own_workload import workload_of
-from tidegate_operator.scaling import Mode
 from tidegate_operator.secrets import Sight
 from tidegate_operator.spec import OperatorSpec, read_spec, secrets_of, wish_of
 
@@ -115,13 +114,11 @@ def _told(known: Known) -> tuple[PodFacts, ...]:
 
 
 def _is_asleep(notes: Notes) -> bool:
-    """Whether there are to be no pods before an event comes, which only the source can tell: us, or
-    by us an autoscaler that makes them then."""
-    steps, seen = notes.steps, notes.seen
-    if steps is None or steps.scaling is None or seen is None or steps.wanted != 0:
+    """Whether there are to be no pods before an event comes, which only the source can tell."""
+    steps = notes.steps
+    if steps is None or steps.scaling is None:
         return False
-    is_told = steps.scaling.policy.mode is Mode.EXTERNAL and not seen.observation.wish.is_paused
-    return steps.scaling.is_followed or is_told
+    return steps.scaling.wakes_by_lag and steps.wanted == 0
 
 
 def _spec(

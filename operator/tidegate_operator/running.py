@@ -205,7 +205,7 @@ class Operator:
             raise
         if ended.is_over:
             self._forget(key)
-        is_settled = ended.again_s >= Steps().again_s
+        is_settled = ended.again_s == Steps().again_s
         return replace(ended, again_s=self.settings.settled_tick_s) if is_settled else ended
 
     def _notes_of(self, key: GroupKey) -> Notes:

@@ -109,7 +109,7 @@ def sized(
                 history=history,
                 asked=decision.replicas if is_ours else None,
                 watch=_watched(sizing.watch, observation, sample, alive),
-                report=Report(policy, history, decision, instead),
+                report=Report(policy, history, decision, instead, observation.wish.is_paused),
             )
     sizing = _as_it_is_lowered(sizing, observation)
     wanted = sizing.asked if is_ours and sizing.asked is not None else stands(observation)

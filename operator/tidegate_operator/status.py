@@ -43,8 +43,8 @@ _MOMENT_S = 5
 _NOTABLE_EVERY_S = 5.0
 _ANY_EVERY_S = 30.0
 _WAVERING = frozenset((Reason.ENOUGH, Reason.WAITING, Reason.LEARNING))
-# What an operator that has just begun does not know yet, and lets stand; what is soon no longer
-# true only as long as nothing keeps it from being known.
+# What an operator that has just begun does not know yet, and lets stand; figures, which are soon no
+# longer true, only as long as nothing keeps them from being known.
 _LEDGERS = ("partitions", "owned", "scaling")
 _FIGURES = ("lag", "lagKind", "lagPartitions", "behind", "partitionStates")
 

@@ -86,12 +86,13 @@ class OperatorLoop:
                 return
             self._is_listing = False
             now = self._world.clock.now
-            self._list_at = now + min(max(self.found.again_s, _LIST_S), _LIST_SETTLED_S)
+            self._list_at = now + _LIST_S
             if isinstance(reply, Listing):
                 self._view = LedgerView(reply, asked_at)
                 self._decide(now)
-            else:
-                self._list_at = now + _LIST_S
+                # As a round does: what it has found says when the next one is.
+                again_s = min(max(self.found.again_s, _LIST_S), _LIST_SETTLED_S)
+                self._list_at = max(self._list_at, now + again_s)
 
         self._world.storage.call(self.who, self.who, List(), done)
 

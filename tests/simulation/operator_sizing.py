@@ -1,8 +1,9 @@
 """A world whose operator decides how many pods there are, by what members say of their lag.
 
 Rules:
-- Members measure themselves every two seconds, as the runtime does: rates are of the last ten. What
-  a member can handle is shared by its partitions.
+- Members measure themselves twice a second, as the runtime does: rates are of the last ten seconds,
+  and the end of a partition is what its source said up to half a second ago. What a member can
+  handle is shared by its partitions.
 - While nobody lives the source is asked every three seconds. Both may fall silent for a while.
 - What the operator says of the size stands in a status, which an operator that begins reads.
 - Once nothing has come for `REST_S`, and there are as few as there may be, nothing is measured any
@@ -11,6 +12,7 @@ Rules:
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -31,7 +33,7 @@ from tidegate_operator.model import Ends, Observation, Steps
 from tidegate_operator.scaling import Policy
 from tidegate_operator.scaling.report import document_of
 
-MEASURES_S, ASKS_S = 2.0, 3.0
+MEASURES_S, HEARS_S, ASKS_S = 0.5, 0.5, 3.0
 WINDOW_S = 10.0
 # After the last event: fewer are enough, they leave, and nothing more is to be decided.
 REST_S, REST_MOST_S = 150.0, 1200.0
@@ -49,6 +51,8 @@ class SizedScript:
     loads: tuple[tuple[float, float], ...]
     # From when to when members and source say nothing.
     silences: tuple[tuple[float, float], ...] = ()
+    # Events come at equal distances.
+    is_even: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,8 @@ class SizedOperatorWorld(OperatorWorld):
         # Told of a process: of each partition, up to where it was at which time.
         self._seen: defaultdict[tuple[str, PartitionId], deque[tuple[float, int]]]
         self._seen = defaultdict(lambda: deque(maxlen=int(WINDOW_S / MEASURES_S) + 1))
-        self._measured: set[str] = set()
+        # Of each process that measures, when in a half second it hears from its source.
+        self._hears: dict[str, float] = {}
         self.said: Mapping[str, Any] | None = None
         self.decisions: list[Decided] = []
         self.versions: list[str] = []
@@ -129,7 +134,7 @@ class SizedOperatorWorld(OperatorWorld):
             now = max(since, begin) + self.dice.random() * every_s
             while now < min(until, self.script.quiet_from):
                 times.append(now)
-                now += every_s * (0.5 + self.dice.random())
+                now += every_s * (1.0 if self.sized.is_even else 0.5 + self.dice.random())
         return times
 
     def is_silent(self) -> bool:
@@ -139,8 +144,8 @@ class SizedOperatorWorld(OperatorWorld):
 
     def start(self, name: MemberName, inherited: Leases = ()) -> Process:
         process = super().start(name, inherited)
-        if process.who not in self._measured:
-            self._measured.add(process.who)
+        if process.who not in self._hears:
+            self._hears[process.who] = self.dice.random() * HEARS_S
             own_s = self.script.handler_s
 
             def shared_s(partition: PartitionId) -> float:
@@ -176,6 +181,7 @@ class SizedOperatorWorld(OperatorWorld):
 
     def _figures(self, process: Process, partition: PartitionId) -> Figures:
         now, handled = self.clock.now, process.readers[partition].sequence
+        heard_at = now - (now - self._hears[process.who]) % HEARS_S
         seen = self._seen[process.who, partition]
         seen.append((now, handled))
         since, first = seen[0]
@@ -185,7 +191,7 @@ class SizedOperatorWorld(OperatorWorld):
         waits = times[handled + 1] if handled + 1 < len(times) else now
         handling = max(handled - first, 0) / seconds
         return Figures(
-            end=self.hub.last_sequence(partition),
+            end=max(bisect_right(times, heard_at) - 1, handled),
             handled=handled,
             behind_s=round(max(now - waits, 0.0), 1),
             arriving=round(came / seconds, 1),

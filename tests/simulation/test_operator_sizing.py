@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import replace
+from random import Random
 from typing import Any
 from unittest.mock import patch
 
@@ -94,6 +95,42 @@ def test_ten_times_as_many_events_get_pods_within_5_s_and_nothing_is_handled_twi
     assert last.wanted == 1
     assert last.at >= 240.0 + 30.0
     assert not any(stopped.held for stopped in world.journal.stopped)
+
+
+def answered_s(seed: int, *, before: float, after: float) -> float:
+    """How long it took until more pods were asked for than there were, after the load rose: events
+    a second, in all. At any time of anybody's looks."""
+    at = 60.0 + Random(f"phase {seed}").random() * 4.0
+    made = loaded((0.0, 8 / before), (at, 8 / after), seed=seed)
+    # No noise: the cause is to have one time.
+    world = SizedOperatorWorld(replace(made, is_even=True))
+    world.clock.run_until(at)
+    stood = world.cluster.replicas
+    world.clock.run_until(at + 20.0)
+    scaled = [when for when, _, replicas in world.journal.scaled if when > at and replicas > stood]
+    return scaled[0] - at if scaled else 20.0
+
+
+PHASES, QUICK_PHASES = 200, 8
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "first", "count"),
+    [(10.0, 100.0, 0, QUICK_PHASES)]
+    + [
+        pytest.param(before, after, first, PHASES // 4, marks=pytest.mark.slow)
+        for before, after in ((10.0, 100.0), (20.0, 200.0))
+        for first in range(0, PHASES, PHASES // 4)
+    ],
+)
+def test_what_is_clearly_too_much_is_answered_within_5_s_whatever_the_phases(
+    before: float, after: float, first: int, count: int
+) -> None:
+    """Ten times as many events, which is twice or four times what there is can handle."""
+    took = {
+        seed: answered_s(seed, before=before, after=after) for seed in range(first, first + count)
+    }
+    assert max(took.values()) <= 4.5, {seed: s for seed, s in took.items() if s > 4.5}
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,7 +1,8 @@
 """Learns how far our partitions have come, and has the member announce figures and loads.
 
 Rules:
-- What the source says with its events costs no call and is taken first. A partition of which it
+- What the source says with its events costs no call and is taken first, twice a second: what comes
+  all at once is to be told before it has waited for long. A partition of which it
   has said nothing for 5 s is asked for by itself, and each once a minute for where it begins, so
   that what retention takes is noticed.
 - What cannot be asked is not told, and holds up no other partition: its reader says why.
@@ -26,7 +27,7 @@ from tidegate.sources.choose import EndingSource
 
 END_EVERY_S = 5.0
 BEGIN_EVERY_S = 60.0
-_LOOK_S = 1.0
+_LOOK_S = 0.5
 
 
 def is_to_ask(place: Place, asked_at: float, now: float) -> bool:
@@ -120,12 +121,15 @@ class Ends:
 
 
 async def tell_figures(runtime: Runtime, board: Board, meter: Meter, every_s: float) -> None:
-    """For ever, with the loads: the member decides what of it is worth an announcement."""
-    costs = Costs(board.name)
+    """For ever, and every so often the loads: the member decides what is worth an announcement."""
+    costs, weigh_at = Costs(board.name), time.monotonic() + every_s
     while True:
-        await asyncio.sleep(every_s)
+        await asyncio.sleep(_LOOK_S)
         now = time.monotonic()
         runtime.measured(MappingProxyType(meter.figures(now, time.time())), meter.stuck())
+        if now < weigh_at:
+            continue
+        weigh_at = now + every_s
         loads = costs.loads(meter.works(now), board.listing, now)
         if loads:
             runtime.weighed(loads)

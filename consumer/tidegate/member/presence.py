@@ -6,7 +6,8 @@ Rules:
 - The blob is written again only when what it says has changed, or is not what a listing shows: a
   write has no condition but the lease, so an older one that was late can stand over a newer.
 - What others act upon is announced at once. Figures wait for their time, and go along with anything
-  else that is announced. Neither ever keeps a renewal waiting.
+  else that is announced; that time is shorter while more and more events wait. Neither ever keeps a
+  renewal waiting.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from tidegate.settings import MemberSettings
 
 _RETRY_S = 1.0
 _NAME_TAKEN_RETRY_S = 5.0
+# So many events more that wait than was said are more than what comes and goes: by what is handled
+# in so long, and at least.
+_MORE_S, _MORE_LEAST = 1.0, 10.0
 
 
 class Membership:
@@ -122,6 +126,8 @@ class Membership:
         if is_same and not said.figures:
             return NEVER
         pause = self._settings.figures_keep_s if is_same else self._settings.figures_every_s
+        if not is_same and _is_more_waiting(said.figures, self._figures):
+            pause = self._settings.figures_soon_s
         due_at = self._announced_at + pause
         return due_at if self._again_at is None else max(due_at, self._again_at)
 
@@ -196,3 +202,20 @@ class Membership:
             else f"cannot take part: {event.message or event.refusal}"
         )
         return [Report(kind, None, text)]
+
+
+def _is_more_waiting(
+    said: Mapping[PartitionId, Figures], figures: Mapping[PartitionId, Figures]
+) -> bool:
+    """Whether clearly more events wait than was said."""
+    handling = sum(each.handling or 0.0 for each in figures.values())
+    more = _waiting(figures) - _waiting({p: each for p, each in said.items() if p in figures})
+    return more > max(handling * _MORE_S, _MORE_LEAST)
+
+
+def _waiting(figures: Mapping[PartitionId, Figures]) -> int:
+    return sum(
+        max(each.end - each.handled, 0)
+        for each in figures.values()
+        if each.end is not None and each.handled is not None
+    )

@@ -24,6 +24,7 @@ from tidegate_operator.scaling import (
     decide,
     looked,
 )
+from tidegate_operator.scaling.proven import Proven
 from tidegate_operator.scaling.report import restored
 
 # The looks that the history is made of, before now.
@@ -146,20 +147,23 @@ def history_of(standing: Standing) -> History:
 # --- what would be decided
 
 
-def decision_of(standing: Standing, *, is_full: bool = False) -> Decision:
-    """`is_full`: consumers have been seen to be full; as long as none was, they may keep up."""
+def decision_of(standing: Standing, proven: Proven | None = None) -> Decision:
+    """`proven`: what consumers have been seen to handle, where that is less than what arrives; so
+    they have been seen to be full."""
     history, now = history_of(standing), standing.sample.at
-    if is_full:
-        history = replace(history, costs=replace(history.costs, full_at=now))
+    if proven is not None:
+        costs = replace(history.costs, full_at=now)
+        history = replace(history, costs=costs, proven=proven)
     return decide(history, standing.policy, now)
 
 
 def turns_of(standing: Standing) -> Turns:
     """From where on more would be asked for, or fewer would do; the other figures as they are."""
     replicas, turns = standing.sample.replicas, Turns()
+    proven = history_of(standing).proven
 
     def wants_more(changed: Standing) -> bool:
-        return decision_of(changed, is_full=True).replicas > replicas
+        return decision_of(changed, proven).replicas > replicas
 
     def wants_as_many(changed: Standing) -> bool:
         calm = decision_of(changed).inputs.calm

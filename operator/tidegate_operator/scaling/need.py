@@ -10,10 +10,12 @@ Rules:
 - Arrivals call for more when they would make events wait for half of the objective by the time at
   which new consumers work; and fewer are enough where nothing of the last minutes would have waited
   for a good third of it. What wavers by less than an objective levels out changes nothing.
+- Only what is clear calls at once: see rising.py.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,8 +24,8 @@ from tidegate_operator.scaling.history import BOUND_AFTER_S, History
 from tidegate_operator.scaling.ladder import first_enough, heaviest, rungs_within
 from tidegate_operator.scaling.nouns import PartitionSample, Policy, Sample
 from tidegate_operator.scaling.rates import BACKLOG_S, lasting
+from tidegate_operator.scaling.rising import ABOVE, WAITS_S, is_step, newest, rising
 
-_RISING = 1.2
 # What is on its way and does not wait.
 _ON_ITS_WAY_S = 2.0
 # How far back what arrives counts for fewer, by how long these must have been enough.
@@ -42,6 +44,8 @@ class Room:
 ASKED = Room(0.9, 0.5)
 CALLS = Room(0.95, 0.5)
 CALM = Room(0.85, 0.35)
+# What is clearly too much, whatever waits.
+CLEAR = Room(ABOVE, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +137,8 @@ class _Reckoning:
         self._slow = {p: max(self._rates[p], seen.arriving or 0.0) for p, seen in
                       self._rows.items()}  # fmt: skip
         # What has risen within seconds is asked for whole, and not bit by bit.
-        self._rising = {
-            partition: max(rate, newest) if newest is not None and newest > _RISING * rate else rate
-            for partition, rate in self._rates.items()
-            for newest in (history.arrivals[partition].newest,)
-        }
+        arrivals = {partition: history.arrivals[partition] for partition in self._rows}
+        self._rising, self._newest = rising(arrivals), newest(arrivals)
         self._flow = history.flow
         self._per_member = per_member
         self._per_partition = per_partition
@@ -178,15 +179,15 @@ class _Reckoning:
         backlog = self._loads(CALLS, {}, grows=True)
         if not self._is_enough(backlog, replicas):
             return True, True
+        if self._is_clear(replicas):
+            return True, False
         arriving = self._loads(CALLS, demanded, grows=self._policy.within_s is None)
         if self._is_enough(arriving, replicas):
             return False, False
-        if self._is_pressed():
-            return True, False
         # As long as nothing waits they may well keep up, where no consumer was ever full; and
         # they do where they have.
-        is_proven = self._proven.is_enough(replicas, sum(demanded.values()))
-        return self._is_seen_full and not is_proven, False
+        is_proven = self._proven.is_enough(replicas, sum(demanded.values()), self._sample.at)
+        return (self._is_seen_full and not is_proven) or self._is_pressed(), False
 
     def _demanded(self) -> Mapping[PartitionId, float]:
         """What arrives in each partition, as far as more are needed for it."""
@@ -205,6 +206,15 @@ class _Reckoning:
         # Who wants to be rid of consumers sooner looks back less far.
         over_s = max(self._policy.stable_s * _LOOKS_BACK, _LEAST_BACK_S)
         return _dealt(lasting(self._flow, self._limit_s * CALM.time, over_s=over_s), told)
+
+    def _is_clear(self, replicas: int) -> bool:
+        """Whether it is clear at once that so many are too few."""
+        can = replicas * self._per_member
+        return (
+            sum(seen.lag or 0 for seen in self._rows.values()) >= can * WAITS_S
+            and not self._is_enough(self._loads(CLEAR, self._newest, grows=False), replicas)
+            and is_step(self._flow, sum(self._rates.values()))
+        )
 
     def _is_pressed(self) -> bool:
         waiting = sum(self._waiting(p, seen) for p, seen in self._rows.items())

@@ -3,10 +3,11 @@
 What one consumer can handle is worked out from the time that its handler takes, and that depends on
 how many consumers there are: partitions of one consumer hold each other up. So a number that is
 enough can look too small, and a larger one, once it is there, too large. What was seen to be enough
-is not asked for again.
+is enough.
 
 Rules: only what was handled over the whole time that figures are of counts, by consumers that were
-all there, with nothing on its way. It is forgotten with the number that it was seen with.
+all there, with nothing on its way. It says nothing while events wait in a partition, and is
+forgotten with the number that it was seen with.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from dataclasses import dataclass, replace
 from tidegate_operator.scaling.nouns import PartitionSample, Sample
 from tidegate_operator.scaling.rates import FIGURES_S
 
-# Less than what arrives in this does not wait: it is on its way.
-_ON_ITS_WAY_S = 2.0
+# Less than what is handled in this does not wait, and neither do so few: they are on their way.
+_ON_ITS_WAY_S, _FEW = 2.0, 3.0
 # What wavers by less is the same.
 _WAVERS = 1.1
 
@@ -32,9 +33,10 @@ class Proven:
     # Events a second; 0 before anything was seen.
     rate: float = 0.0
 
-    def is_enough(self, count: int, rate: float) -> bool:
-        """Whether so many were seen to handle so much, or nearly so."""
-        return count == self.count and rate <= self.rate * _WAVERS
+    def is_enough(self, count: int, rate: float, at: float) -> bool:
+        """Whether so many were seen to handle so much, or nearly so, and nothing waits now."""
+        is_calm = at - self.since >= FIGURES_S
+        return is_calm and count == self.count and rate <= self.rate * _WAVERS
 
 
 def proven_of(before: Proven, sample: Sample) -> Proven:
@@ -56,4 +58,4 @@ def _waits(seen: PartitionSample) -> bool:
     """Also where it is not known."""
     if seen.is_paused:
         return False
-    return seen.lag is None or seen.lag > max((seen.handling or 0.0) * _ON_ITS_WAY_S, 1.0)
+    return seen.lag is None or seen.lag > max((seen.handling or 0.0) * _ON_ITS_WAY_S, _FEW)

@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from statistics import median_low
 from types import MappingProxyType
+from typing import NamedTuple
 
 from tidegate.model import MemberName, PartitionId
 from tidegate_operator.scaling.nouns import PartitionSample, Sample
@@ -80,24 +81,35 @@ def arrivals_of(before: Arrivals, seen: PartitionSample, at: float) -> Arrivals:
     )
 
 
+class Note(NamedTuple):
+    """What had come by a time, and the highest rate in the time before."""
+
+    at: float
+    came: float
+    peak: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Flow:
     """All that arrived in the partitions together, added up: by time, and up to now."""
 
-    notes: tuple[tuple[float, float], ...] = ()
+    notes: tuple[Note, ...] = ()
     at: float = 0.0
     came: float = 0.0
+    # The highest rate since the last note.
+    peak: float = 0.0
 
 
 def flow_of(before: Flow, rate: float, at: float) -> Flow:
     """With what has come since the look before."""
     seconds = at - before.at
     if not before.notes or not 0 < seconds <= _PAUSE_S:
-        return Flow(((at, 0.0),), at)
-    came, notes = before.came + rate * seconds, before.notes
-    if at - notes[-1][0] >= _NOTED_S:
-        notes = (*(note for note in notes if at - note[0] <= _NOTED_KEPT_S), (at, came))
-    return Flow(notes, at, came)
+        return Flow((Note(at, 0.0),), at)
+    came, notes, peak = before.came + rate * seconds, before.notes, max(before.peak, rate)
+    if at - notes[-1].at < _NOTED_S:
+        return Flow(notes, at, came, peak)
+    notes = tuple(note for note in notes if at - note.at <= _NOTED_KEPT_S)
+    return Flow((*notes, Note(at, came, peak)), at, came)
 
 
 def lasting(
@@ -114,11 +126,11 @@ def lasting(
     less than the mean.
     """
     coming, found = rate * ahead_s, 0.0
-    notes = [note for note in flow.notes if flow.at - note[0] <= over_s + _NOTED_S]
-    for since, before in notes:
+    notes = [note for note in flow.notes if flow.at - note.at <= over_s + _NOTED_S]
+    for since, before, _ in notes:
         events, seconds = flow.came - before + coming, flow.at - since + ahead_s
         found = max(found, events / (seconds + wait_s))
-    since, before = notes[0] if notes else (flow.at, flow.came)
+    since, before, _ = notes[0] if notes else Note(flow.at, flow.came)
     return max(found, (flow.came - before) / (flow.at - since) if flow.at > since else 0.0)
 
 

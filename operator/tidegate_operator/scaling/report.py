@@ -33,9 +33,18 @@ class Report:
     # What is done in its place: by hand, by a pause, by an autoscaler; '' where it is followed.
     instead: str = ""
 
+    # Nobody is to read, whatever comes.
+    is_paused: bool = False
+
     @property
     def is_followed(self) -> bool:
         return self.policy.mode is Mode.AUTO and not self.instead
+
+    @property
+    def wakes_by_lag(self) -> bool:
+        """Whether what comes starts a group that has no consumers: by us, or by an autoscaler that
+        is told of it."""
+        return self.is_followed or (self.policy.mode is Mode.EXTERNAL and not self.is_paused)
 
 
 def document_of(report: Report) -> Document:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+import pytest
+
 from support.member_desk import Desk, alone
 from tidegate.member import messages as m
 from tidegate.model import Figures, Presence
@@ -12,6 +14,7 @@ from tidegate.settings import MemberSettings
 
 SETTINGS = MemberSettings("a")
 EVERY_S, KEEP_S = SETTINGS.figures_every_s, SETTINGS.figures_keep_s
+SOON_S = SETTINGS.figures_soon_s
 
 
 def measured(desk: Desk, name: str, handled: int, *stuck: str) -> None:
@@ -56,6 +59,39 @@ def test_figures_that_change_all_the_time_cost_one_write_in_2_s() -> None:
         measured(desk, "a", number)
         live(desk, "a", 1.0)
     assert 60 / EVERY_S - 2 <= announced(desk, "a") - before <= 60 / EVERY_S + 1
+
+
+def waiting(desk: Desk, end: int, handled: int, handling: float) -> None:
+    said = MappingProxyType({"0": Figures(end, handled, handling=handling)})
+    desk.tell("a", m.FiguresMeasured(desk.now, said, frozenset()))
+
+
+def test_while_more_and_more_events_wait_figures_are_told_twice_as_often() -> None:
+    desk = alone()
+    waiting(desk, 1000, 1000, 20.0)
+    live(desk, "a", EVERY_S)
+    before = announced(desk, "a")
+    for second in range(1, 7):
+        waiting(desk, 1000 + 200 * second, 1000 + 100 * second, 60.0)
+        live(desk, "a", SOON_S)
+        assert shown(desk, "a").figures["0"].end == 1000 + 200 * second, second
+    assert announced(desk, "a") - before <= 6
+
+
+@pytest.mark.parametrize(
+    ("more", "handling"), [(10, 0.0), (10, 5.0), (900, 1000.0)], ids=["few", "slow", "fast"]
+)
+def test_what_comes_and_goes_costs_no_more_writes(more: int, handling: float) -> None:
+    """So many are handled within a moment."""
+    desk = alone()
+    waiting(desk, 1000, 1000, handling)
+    live(desk, "a", EVERY_S)
+    before = announced(desk, "a")
+    for number in range(1, 21):
+        end = 1000 + 1000 * number
+        waiting(desk, end, end - more * (number % 2), handling)
+        live(desk, "a", SOON_S)
+    assert announced(desk, "a") - before <= 20 * SOON_S / EVERY_S + 1
 
 
 def test_figures_that_do_not_change_are_told_again_every_30_s() -> None:

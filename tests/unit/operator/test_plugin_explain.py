@@ -16,6 +16,7 @@ from support.plugin_api import PluginApi
 from tidegate_operator.plugin.explaining import as_document, explain, page
 from tidegate_operator.plugin.what_if import decision_of, standing_of, turns_of
 from tidegate_operator.scaling import Mode, Policy, Report, decide
+from tidegate_operator.scaling.proven import Proven
 from tidegate_operator.scaling.report import document_of
 from unit.operator.plugin_groups import NAME, NAMESPACE, Run, group
 from unit.operator.sized_world import SizedWorld
@@ -122,8 +123,12 @@ def test_the_group_grows_from_the_rate_on_that_is_told_and_not_before() -> None:
 @pytest.mark.slow
 def test_the_group_shrinks_below_the_rate_that_is_told_and_not_above_it() -> None:
     def left(rate: float) -> int:
-        """A group that had 90 events/s in all, ten minutes after it got another rate."""
-        world = SizedWorld(lambda _, at: rate / 8 if at >= 600 else 30.0)
+        """The group below, ten minutes after it got another rate."""
+
+        def arriving(_: int, at: float) -> float:
+            return rate / 8 if at >= 600 else 30.0 if at >= CHANGES_AT else 5.0
+
+        world = SizedWorld(arriving)
         world.run(1200.0)
         return world.replicas
 
@@ -147,7 +152,7 @@ def test_the_group_would_grow_for_what_waits_from_the_number_on_that_is_told() -
             each["lag"] = round(told * share / 8)
         changed = standing_of(document, policy, world.now)
         assert changed is not None
-        assert (decision_of(changed, is_full=True).replicas > world.replicas) == grows
+        assert (decision_of(changed, Proven()).replicas > world.replicas) == grows
 
 
 def test_all_that_waits_is_counted_where_the_status_tells_no_partition() -> None:

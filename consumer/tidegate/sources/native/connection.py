@@ -148,7 +148,8 @@ class HubConnection:
             name = f"{self.container}-{node.strip('$')}-{next(_numbers)}"
             desk = self._desks[node] = Desk(session, node, name)
             self.flush()
-        return await desk.ask(make, self.flush)
+        # Who asks of all partitions does so at once: that is one write.
+        return await desk.ask(make, self.flush_soon)
 
     async def receiver(
         self, owner: Receives, credit: int, source: Any, target: Any, **fields: Any

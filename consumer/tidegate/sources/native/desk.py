@@ -15,6 +15,7 @@ from tidegate_amqp.events import Delivery
 from tidegate_amqp.performatives import Attach
 
 _CREDIT = 100
+_IDS = 1 << 128
 
 
 class Desk:
@@ -26,6 +27,8 @@ class Desk:
         self._name = name
         self._ready: asyncio.Future[None] = loop.create_future()
         self._waiting: dict[uuid.UUID, asyncio.Future[Answer]] = {}
+        # Ids are counted from a random one on.
+        self._first = uuid.uuid4().int
         self._sent = 0
         self._answers: ReceiverLink = session.attach_receiver(name, Source(node), Target(name))
         self._requests: SenderLink = session.attach_sender(
@@ -47,10 +50,10 @@ class Desk:
         await asyncio.shield(self._ready)
         if not self.is_usable:
             raise SourceError(f"the link to {self.node} was lost")
-        message_id = uuid.uuid4()
+        self._sent += 1
+        message_id = uuid.UUID(int=(self._first + self._sent) % _IDS)
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[message_id] = answer
-        self._sent += 1
         self._requests.send(make(message_id, self._name), tag=self._sent.to_bytes(4, "little"))
         flush()
         try:

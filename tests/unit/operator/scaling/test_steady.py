@@ -71,14 +71,14 @@ def seen_for(seconds: int, sample: Sample, before: Proven | None = None) -> Prov
 def test_what_is_handled_while_nothing_waits_is_seen_to_be_enough() -> None:
     found = seen_for(int(FIGURES_S), look(0.0, partition(), partition(owner="b")))
     assert found.rate == 50.0
-    assert found.is_enough(2, 54.0)
-    assert not found.is_enough(2, 56.0), "more comes than was ever handled"
-    assert not found.is_enough(1, 10.0), "others were not seen"
+    assert found.is_enough(2, 54.0, FIGURES_S)
+    assert not found.is_enough(2, 56.0, FIGURES_S), "more comes than was ever handled"
+    assert not found.is_enough(1, 10.0, FIGURES_S), "others were not seen"
 
 
 def test_figures_of_a_time_before_say_nothing_of_as_many_as_there_are() -> None:
     found = seen_for(int(FIGURES_S) - 2, look(0.0, partition(), partition(owner="b")))
-    assert not found.is_enough(2, 1.0)
+    assert not found.is_enough(2, 1.0, FIGURES_S)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,10 @@ def test_figures_of_a_time_before_say_nothing_of_as_many_as_there_are() -> None:
 def test_while_something_waits_or_is_not_known_nothing_is_seen_to_be_enough(
     waiting: Sample,
 ) -> None:
-    assert not seen_for(60, waiting).is_enough(2, 1.0)
+    assert not seen_for(60, waiting).is_enough(2, 1.0, 80.0)
+    calm = seen_for(20, look(0.0, partition(), partition(owner="b")))
+    assert calm.is_enough(2, 1.0, 20.0)
+    assert not proven_of(calm, waiting).is_enough(2, 1.0, 20.0)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +109,7 @@ def test_while_something_waits_or_is_not_known_nothing_is_seen_to_be_enough(
 )
 def test_it_is_forgotten_with_the_number_that_it_was_seen_with(other: Sample) -> None:
     found = seen_for(int(FIGURES_S), look(0.0, partition(), partition(owner="b")))
-    assert not proven_of(found, other).is_enough(2, 1.0)
+    assert not proven_of(found, other).is_enough(2, 1.0, 60.0)
 
 
 # --- who has let go of partitions

@@ -83,7 +83,7 @@ def test_what_is_said_to_be_enough_lets_nothing_wait_for_longer(
 def test_a_pause_begins_anew_and_little_is_kept() -> None:
     flow = flowing(*[40.0] * 500)
     assert len(flow.notes) <= 26
-    assert flow_of(flow, 40.0, flow.at + 61.0).notes == ((flow.at + 61.0, 0.0),)
+    assert flow_of(flow, 40.0, flow.at + 61.0).notes == ((flow.at + 61.0, 0.0, 0.0),)
 
 
 # --- more

@@ -1,0 +1,75 @@
+"""What rises: whether to look again soon, and whether more are needed at once. Pure.
+
+Rules:
+- More is clear where much more comes than consumers can handle and than came at any time of the
+  last minutes, and events wait already. What wavers, and what came before, is for need.py: there an
+  objective levels it out.
+- What is clear is asked for within 5 s of its cause. At the worst, in seconds:
+
+      0.5   until the member has heard from its source where its partitions end
+      0.5   until it measures
+      1.0   until it may tell: it has told just before, and tells at once that more wait
+      0.1   until that stands in the ledger
+      2.0   until the operator looks: it has looked just before that
+      0.3   until the listing is there and the Deployment is written
+
+  4.4 in all, where two seconds of the new rate are in what the operator then sees, which is what
+  `newest` takes. It is less at nearly all times: an operator that sees something rise looks again
+  after a second. The ledger's and the API server's own time comes in three times, with 0.4 s
+  together here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidegate.model import PartitionId
+from tidegate_operator.scaling.nouns import Sample
+from tidegate_operator.scaling.rates import Arrivals, Flow
+
+# Clearly more: than is usual, than can be handled, and than came in any few seconds before.
+RISES, ABOVE, STEP = 1.2, 1.3, 1.5
+# So much must wait: what can be handled in that time.
+WAITS_S = 1.0
+_FEW = 10.0
+# What came in the last seconds is what is looked at, and not what it is compared with.
+_NEW_S = 6.0
+
+
+def rising(arrivals: Mapping[PartitionId, Arrivals]) -> dict[PartitionId, float]:
+    """What arrives in each partition, by the newest figures where these are clearly more."""
+    return {partition: _rising(each) for partition, each in arrivals.items()}
+
+
+def _rising(each: Arrivals) -> float:
+    rate = each.rate or 0.0
+    if each.newest is None or each.newest <= RISES * rate:
+        return rate
+    return each.newest
+
+
+def newest(arrivals: Mapping[PartitionId, Arrivals]) -> dict[PartitionId, float]:
+    """What arrives in each partition, by the newest figures."""
+    return {
+        partition: each.newest if each.newest is not None else each.rate or 0.0
+        for partition, each in arrivals.items()
+    }
+
+
+def is_step(flow: Flow, rate: float) -> bool:
+    """Whether so much is clearly more than came at any time before, as far as that is known."""
+    # The first has nothing before it.
+    peaks = [note.peak for note in flow.notes[1:] if flow.at - note.at >= _NEW_S]
+    return bool(peaks) and rate >= STEP * max(peaks)
+
+
+def is_more_waiting(before: Sample | None, now: Sample) -> bool:
+    """Whether clearly more waits than did at the look before: it is worth looking again soon."""
+    handling = sum(seen.handling or 0.0 for seen in now.partitions.values())
+    more = lag_of(now) - lag_of(before) if before is not None else 0
+    return more > max(handling * WAITS_S, _FEW)
+
+
+def lag_of(sample: Sample) -> int:
+    """Of the partitions whose lag is known."""
+    return sum(seen.lag or 0 for seen in sample.partitions.values())
