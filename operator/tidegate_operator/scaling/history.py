@@ -31,7 +31,7 @@ from tidegate_operator.scaling.rates import (
     let_go_of,
     works_of,
 )
-from tidegate_operator.scaling.rising import is_more_waiting
+from tidegate_operator.scaling.rising import is_rising
 from tidegate_operator.scaling.trials import Look, Trials
 from tidegate_operator.scaling.trust import Knowledge, believed
 
@@ -99,7 +99,7 @@ class History:
     # Since when each partition has got more than one consumer can handle of it.
     bound_since: Mapping[PartitionId, float] = field(default_factory=_nothing)
     late: Late | None = None
-    # When an end rose last while nobody read, and when clearly more waited than at the look before.
+    # When an end rose last while nobody read, and when it was worth looking again soon.
     arrived_at: float | None = None
     rising_at: float | None = None
     # Since when it has been watched how many would do, and the most of them by time.
@@ -151,7 +151,7 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
         unknown_since=_since(history.unknown_since, sample.at, is_so=is_unknown),
         bound_since=_bound_since(history, sample, arrivals, costs),
         arrived_at=_arrived_at(history, sample),
-        rising_at=sample.at if is_more_waiting(before, sample) else history.rising_at,
+        rising_at=sample.at if is_rising(arrivals, before, sample) else history.rising_at,
         late=_late(history, sample, policy),
     )
 

@@ -29,9 +29,8 @@ from tidegate_operator.scaling.rates import Arrivals, Flow
 
 # Clearly more: than is usual, than can be handled, and than came in any few seconds before.
 RISES, ABOVE, STEP = 1.2, 1.3, 1.5
-# So much must wait: what can be handled in that time.
-WAITS_S = 1.0
-_FEW = 10.0
+# So much must wait: what can be handled in that time. Fewer events than these come and go.
+WAITS_S, _FEW = 1.0, 10.0
 # What came in the last seconds is what is looked at, and not what it is compared with.
 _NEW_S = 6.0
 
@@ -63,13 +62,18 @@ def is_step(flow: Flow, rate: float) -> bool:
     return bool(peaks) and rate >= STEP * max(peaks)
 
 
-def is_more_waiting(before: Sample | None, now: Sample) -> bool:
-    """Whether clearly more waits than did at the look before: it is worth looking again soon."""
-    handling = sum(seen.handling or 0.0 for seen in now.partitions.values())
-    more = lag_of(now) - lag_of(before) if before is not None else 0
-    return more > max(handling * WAITS_S, _FEW)
+def is_rising(arrivals: Mapping[PartitionId, Arrivals], before: Sample | None, now: Sample) -> bool:
+    """Whether it is worth looking again soon: clearly more waits than at the look before, or comes
+    than is handled. The one may be seen before the other."""
+    rows = {
+        p: seen for p, seen in now.partitions.items() if not seen.is_stuck and not seen.is_paused
+    }
+    handling = sum(seen.handling or 0.0 for seen in rows.values())
+    coming = sum(newest({p: each for p, each in arrivals.items() if p in rows}).values()) - handling
+    waiting = _lag(now) - _lag(before) if before is not None else 0
+    return waiting > max(handling * WAITS_S, _FEW) or coming > max(handling / 2, _FEW)
 
 
-def lag_of(sample: Sample) -> int:
+def _lag(sample: Sample) -> int:
     """Of the partitions whose lag is known."""
     return sum(seen.lag or 0 for seen in sample.partitions.values())

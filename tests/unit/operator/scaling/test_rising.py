@@ -6,7 +6,7 @@ import pytest
 
 from tidegate_operator.scaling import PartitionSample, Policy, Sample
 from tidegate_operator.scaling.rates import Arrivals, Flow, flow_of
-from tidegate_operator.scaling.rising import is_more_waiting, is_step, newest, rising
+from tidegate_operator.scaling.rising import is_rising, is_step, newest, rising
 from unit.operator.scaling.small_traffic import Traffic
 
 # One consumer of the little world handles so many events a second.
@@ -80,7 +80,18 @@ def seen(lag: int | None, handling: float = 50.0) -> Sample:
 def test_more_waits_where_it_is_more_than_is_handled_in_a_moment(
     before: Sample | None, now: Sample, *, is_more: bool
 ) -> None:
-    assert is_more_waiting(before, now) is is_more
+    assert is_rising({}, before, now) is is_more
+
+
+@pytest.mark.parametrize(
+    ("coming", "handling", "is_more"),
+    [(80.0, 50.0, True), (74.0, 50.0, False), (12.0, 1.0, True), (10.0, 1.0, False)],
+)
+def test_more_comes_where_it_is_clearly_more_than_is_handled(
+    coming: float, handling: float, *, is_more: bool
+) -> None:
+    arrivals = {"0": Arrivals(rate=1.0, newest=coming)}
+    assert is_rising(arrivals, seen(0, handling), seen(0, handling)) is is_more
 
 
 # --- what comes of it
