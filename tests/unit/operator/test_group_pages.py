@@ -217,7 +217,7 @@ async def test_it_is_served_at_the_path_that_the_docs_name(operator: Operator) -
 
 # --- the docs
 
-PAGE, EXAMPLE = ROOT / "docs" / "keda.md", ROOT / "examples" / "cluster" / "keda.yaml"
+PAGE, EXAMPLE = ROOT / "docs" / "keda.md", ROOT / "examples" / "keda" / "home-activity.yaml"
 NUMBERS = {each.metadata["name"] for each in fields(Outside)} - {"lagKind"}
 
 
