@@ -31,7 +31,7 @@ from tidegate_operator.scaling.rates import (
     let_go_of,
     works_of,
 )
-from tidegate_operator.scaling.rising import is_rising
+from tidegate_operator.scaling.rising import is_rising, is_step
 from tidegate_operator.scaling.trials import Look, Trials
 from tidegate_operator.scaling.trust import Knowledge, believed
 
@@ -102,6 +102,8 @@ class History:
     # When an end rose last while nobody read, and when it was worth looking again soon.
     arrived_at: float | None = None
     rising_at: float | None = None
+    # Since when clearly more comes than came in any of the last minutes.
+    step_since: float | None = None
     # Since when it has been watched how many would do, and the most of them by time.
     watched_since: float | None = None
     wanted: tuple[Wanted, ...] = ()
@@ -126,6 +128,8 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
     look = Look(
         sample.at, sample.members, handling, full_share(works), costs.event_s, costs.per_member
     )
+    flow = _flow(history, sample, arrivals)
+    is_higher = is_step(flow, _coming(sample, arrivals))
     is_known, is_unknown = _is_known(sample), _is_unknown(sample)
     trials = trying.calmed(history.trials, sample.at, policy.stable_s)
     return replace(
@@ -134,7 +138,8 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
         known=known,
         doubts=doubts,
         arrivals=MappingProxyType(arrivals),
-        flow=_flow(history, sample, arrivals),
+        flow=flow,
+        step_since=_since(history.step_since, sample.at, is_so=is_higher),
         costs=costs,
         proven=proven_of(history.proven, sample),
         let_go=let_go,
@@ -244,13 +249,16 @@ def _bound_since(
 
 
 def _flow(history: History, sample: Sample, arrivals: Mapping[PartitionId, Arrivals]) -> Flow:
-    """Of partitions that more consumers can help."""
-    rates = (
+    return flow_of(history.flow, _coming(sample, arrivals), sample.at)
+
+
+def _coming(sample: Sample, arrivals: Mapping[PartitionId, Arrivals]) -> float:
+    """What arrives in partitions that more consumers can help."""
+    return sum(
         arrivals[partition].rate or 0.0
         for partition, seen in sample.partitions.items()
         if not seen.is_stuck and not seen.is_paused
     )
-    return flow_of(history.flow, sum(rates), sample.at)
 
 
 def _arrived_at(history: History, sample: Sample) -> float | None:

@@ -24,7 +24,7 @@ from tidegate_operator.scaling.history import BOUND_AFTER_S, History
 from tidegate_operator.scaling.ladder import first_enough, heaviest, rungs_within
 from tidegate_operator.scaling.nouns import PartitionSample, Policy, Sample
 from tidegate_operator.scaling.rates import BACKLOG_S, lasting
-from tidegate_operator.scaling.rising import ABOVE, WAITS_S, is_step, newest, rising
+from tidegate_operator.scaling.rising import ABOVE, WAITS_S, is_whole, newest, rising
 
 # What is on its way and does not wait.
 _ON_ITS_WAY_S = 2.0
@@ -138,6 +138,7 @@ class _Reckoning:
                       self._rows.items()}  # fmt: skip
         # What has risen within seconds is asked for whole, and not bit by bit.
         arrivals = {partition: history.arrivals[partition] for partition in self._rows}
+        self._arrivals, self._step_since = arrivals, history.step_since
         self._rising, self._newest = rising(arrivals), newest(arrivals)
         self._flow = history.flow
         self._per_member = per_member
@@ -213,7 +214,7 @@ class _Reckoning:
         return (
             sum(seen.lag or 0 for seen in self._rows.values()) >= can * WAITS_S
             and not self._is_enough(self._loads(CLEAR, self._newest, grows=False), replicas)
-            and is_step(self._flow, sum(self._rates.values()))
+            and is_whole(self._arrivals, self._step_since, self._sample.at)
         )
 
     def _is_pressed(self) -> bool:

@@ -51,8 +51,9 @@ class Arrivals:
 
     ends: tuple[tuple[float, int], ...] = ()
     rate: float | None = None
-    # The same over the shortest time: it wavers, and is the first to rise.
+    # The same over the shortest time, and how long that was: it wavers, and is the first to rise.
     newest: float | None = None
+    newest_s: float = 0.0
 
 
 def arrivals_of(before: Arrivals, seen: PartitionSample, at: float) -> Arrivals:
@@ -76,8 +77,9 @@ def arrivals_of(before: Arrivals, seen: PartitionSample, at: float) -> Arrivals:
     since, first = long_ago[-1]
     shortly = [each for each in ends if known_at - each[0] >= _SHORT_S]
     short_at, short = shortly[-1]
+    newest_s = known_at - short_at
     return Arrivals(
-        ends, (seen.end - first) / (known_at - since), (seen.end - short) / (known_at - short_at)
+        ends, (seen.end - first) / (known_at - since), (seen.end - short) / newest_s, newest_s
     )
 
 
