@@ -1,8 +1,8 @@
 """Ours in the comparison: the product's own decision on figures as members announce them.
 
 Rules: what decides is tidegate_operator.scaling, unchanged. Members announce every 2 s, rates over
-the last 10 s and arrivals over the last 15 s as consumer/tidegate/ops/meter.py has them, and the
-operator looks every 2 s: what it sees is up to 4 s old. Of a group that sleeps it asks the hub
+the last 10 s and arrivals by the ends of the last 15 s as consumer/tidegate/ops/meter.py does, and
+the operator looks every 2 s: what it sees is up to 4 s old. Of a group that sleeps it asks the hub
 every 3 s, which a look sees within 4 s. Where it cannot list the ledger it knows nothing; where the
 hub's management does not answer, members still know.
 """
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from scaling_fleet import Tidegate
 from scaling_world import Outage, World
+from tidegate.ops.arriving import End, arriving
 from tidegate_operator.scaling import (
     History,
     PartitionSample,
@@ -89,12 +90,13 @@ class Ours:
         last = self._told[-1]
         span = last.at - first.at
         came, opened = world.trace.arrived[p], max(now - ARRIVING_S, since)
+        ends = [End(at, int(came[at])) for at in range(opened, now + 1)]
         end, handled = int(came[now]), int(world.positions[p])
         self._ends[p] = (now, end)
         return PartitionSample(
             lag=max(end - handled, 0),
             behind_s=world.waits[p],
-            arriving=(came[now] - came[opened]) / (now - opened) if now > opened else 0.0,
+            arriving=arriving(ends) or 0.0,
             handling=(last.positions[p] - first.positions[p]) / span if span else 0.0,
             busy=(last.busy_s[p] - first.busy_s[p]) / span if span else 0.0,
             owner=owner.name if owner is not None else None,

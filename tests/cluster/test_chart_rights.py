@@ -109,9 +109,7 @@ def test_without_spark_the_operator_has_none_of_the_rights_that_it_needs_for_it(
         assert asked.stdout.strip() == "no", f"{verb} {kind}"
 
 
-def test_the_operator_may_give_a_driver_its_role_and_nothing_more(
-    helm: Helm, api: Kubectl
-) -> None:
+def test_the_operator_may_give_a_driver_its_role_and_nothing_more(helm: Helm, api: Kubectl) -> None:
     """Kubernetes lets nobody give what he does not have: the chart's role has all of it."""
     rights = of_kind(
         helm.rendered(), "ServiceAccount", "Role", "RoleBinding", "ClusterRole",

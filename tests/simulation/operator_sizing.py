@@ -1,9 +1,9 @@
 """A world whose operator decides how many pods there are, by what members say of their lag.
 
 Rules:
-- Members measure themselves twice a second, as the runtime does: rates are of the last ten seconds,
-  and the end of a partition is what its source said up to half a second ago. What a member can
-  handle is shared by its partitions.
+- Members measure themselves twice a second, as the runtime does: rates are of the last seconds, and
+  the end of a partition is what its source said up to half a second ago, or was asked for after
+  five. What a member can handle is shared by its partitions.
 - While nobody lives the source is asked every three seconds. Both may fall silent for a while.
 - What the operator says of the size stands in a status, which an operator that begins reads.
 - Once nothing has come for `REST_S`, and there are as few as there may be, nothing is measured any
@@ -25,8 +25,10 @@ from simulation.operator_loop import OperatorLoop
 from simulation.operator_script import OperatorScript, draw
 from simulation.operator_world import OperatorWorld
 from simulation.process import Leases, Process
+from tidegate.commands.ends import END_EVERY_S
 from tidegate.member import messages as m
 from tidegate.model import Figures, MemberName, PartitionEnd, PartitionId
+from tidegate.ops.arriving import End, arriving
 from tidegate.sources.start import Start
 from tidegate_operator.lag import GroupLag, lag_of_group
 from tidegate_operator.model import Ends, Observation, Steps
@@ -34,7 +36,7 @@ from tidegate_operator.scaling import Policy
 from tidegate_operator.scaling.report import document_of
 
 MEASURES_S, HEARS_S, ASKS_S = 0.5, 0.5, 3.0
-WINDOW_S = 10.0
+WINDOW_S, ENDS_S = 10.0, 15.0
 # After the last event: fewer are enough, they leave, and nothing more is to be decided.
 REST_S, REST_MOST_S = 150.0, 1200.0
 STABLE_S, IDLE_S = 30.0, 40.0
@@ -105,6 +107,8 @@ class SizedOperatorWorld(OperatorWorld):
         # Told of a process: of each partition, up to where it was at which time.
         self._seen: defaultdict[tuple[str, PartitionId], deque[tuple[float, int]]]
         self._seen = defaultdict(lambda: deque(maxlen=int(WINDOW_S / MEASURES_S) + 1))
+        self._heard: defaultdict[tuple[str, PartitionId], deque[End]]
+        self._heard = defaultdict(lambda: deque(maxlen=int(ENDS_S / HEARS_S) + 1))
         # Of each process that measures, when in a half second it hears from its source.
         self._hears: dict[str, float] = {}
         self.said: Mapping[str, Any] | None = None
@@ -183,18 +187,25 @@ class SizedOperatorWorld(OperatorWorld):
         now, handled = self.clock.now, process.readers[partition].sequence
         heard_at = now - (now - self._hears[process.who]) % HEARS_S
         seen = self._seen[process.who, partition]
+        if seen and now - seen[-1][0] > 2 * MEASURES_S:
+            # Somebody else read it meanwhile.
+            seen.clear()
+            self._heard[process.who, partition].clear()
         seen.append((now, handled))
         since, first = seen[0]
         seconds = max(now - since, MEASURES_S)
         times = self._timetable[partition]
-        came = sum(now - seconds <= at <= now for at in times)
+        end = max(bisect_right(times, heard_at) - 1, handled)
+        heard = self._heard[process.who, partition]
+        if not heard or heard[-1].sequence != end or heard_at - heard[-1].at >= END_EVERY_S:
+            heard.append(End(heard_at, end))
         waits = times[handled + 1] if handled + 1 < len(times) else now
         handling = max(handled - first, 0) / seconds
         return Figures(
-            end=max(bisect_right(times, heard_at) - 1, handled),
+            end=end,
             handled=handled,
             behind_s=round(max(now - waits, 0.0), 1),
-            arriving=round(came / seconds, 1),
+            arriving=round(arriving(heard) or 0.0, 1),
             handling=round(handling, 1),
             busy=round(min(handling * process.handler_s(partition), 1.0), 3),
         )

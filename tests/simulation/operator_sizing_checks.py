@@ -17,12 +17,24 @@ from tidegate_operator.scaling import Reason
 
 NAME = "SIZE"
 # What is done about bounds does not wait for the lag.
+_UNDONE_S = 5.0
 _OF_BOUNDS = (Reason.BOUNDS, Reason.FLOOR)
 
 
 def check(world: SizedOperatorWorld) -> list[Violation]:
     found = [*_bounds(world), *_unknown(world), *_one_writer(world), *_rests(world)]
     return sorted(found, key=lambda violation: violation.at)
+
+
+def is_undone(world: SizedOperatorWorld, violation: Violation) -> bool:
+    """Whether two operators, which both believe that they lead, have just come to different numbers
+    and undo what the other does: then one may stop a pod that the other has given partitions."""
+    lately = [
+        (who, replicas)
+        for at, who, replicas in world.journal.scaled
+        if abs(at - violation.at) <= _UNDONE_S
+    ]
+    return any(one[0] != other[0] and one[1] != other[1] for one in lately for other in lately)
 
 
 def _bounds(world: SizedOperatorWorld) -> Iterator[Violation]:

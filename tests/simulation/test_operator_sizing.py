@@ -33,7 +33,11 @@ def problems_of(script: SizedScript) -> tuple[list[str], SizedOperatorWorld]:
     facts = world.run()
     found = [
         *judge(world.records, facts),
-        *operator_checks.check(world),
+        *(
+            violation
+            for violation in operator_checks.check(world)
+            if not operator_sizing_checks.is_undone(world, violation)
+        ),
         *operator_sizing_checks.check(world),
     ]
     return [str(violation) for violation in found], world
@@ -97,7 +101,7 @@ def test_ten_times_as_many_events_get_pods_within_5_s_and_nothing_is_handled_twi
     assert not any(stopped.held for stopped in world.journal.stopped)
 
 
-def answered_s(seed: int, *, before: float, after: float) -> float:
+def answers(seed: int, *, before: float, after: float) -> list[float]:
     """How long it took until more pods were asked for than there were, after the load rose: events
     a second, in all. At any time of anybody's looks."""
     at = 60.0 + Random(f"phase {seed}").random() * 4.0
@@ -105,10 +109,13 @@ def answered_s(seed: int, *, before: float, after: float) -> float:
     # No noise: the cause is to have one time.
     world = SizedOperatorWorld(replace(made, is_even=True))
     world.clock.run_until(at)
-    stood = world.cluster.replicas
+    most, found = world.cluster.replicas, []
     world.clock.run_until(at + 20.0)
-    scaled = [when for when, _, replicas in world.journal.scaled if when > at and replicas > stood]
-    return scaled[0] - at if scaled else 20.0
+    for when, _, replicas in world.journal.scaled:
+        if when > at and replicas > most:
+            most = replicas
+            found.append(round(when - at, 2))
+    return found
 
 
 PHASES, QUICK_PHASES = 200, 8
@@ -127,10 +134,10 @@ def test_what_is_clearly_too_much_is_answered_within_5_s_whatever_the_phases(
     before: float, after: float, first: int, count: int
 ) -> None:
     """Ten times as many events, which is twice or four times what there is can handle."""
-    took = {
-        seed: answered_s(seed, before=before, after=after) for seed in range(first, first + count)
-    }
-    assert max(took.values()) <= 4.5, {seed: s for seed, s in took.items() if s > 4.5}
+    took = {seed: answers(seed, before=before, after=after) for seed in range(first, first + count)}
+    assert {seed: found for seed, found in took.items() if len(found) != 1} == {}, "one jump"
+    late = {seed: found for seed, found in took.items() if found[0] > 4.5}
+    assert late == {}
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -45,9 +45,7 @@ SMALL: Document = {
     "sparkConf": {"spark.kubernetes.executor.request.cores": "20m"},
     "driver": {
         "template": {
-            "spec": {
-                "containers": [{"name": "driver", "resources": {"requests": {"cpu": "20m"}}}]
-            }
+            "spec": {"containers": [{"name": "driver", "resources": {"requests": {"cpu": "20m"}}}]}
         }
     },
 }
@@ -206,7 +204,7 @@ def python_member(name: str) -> Document:
         },
     }  # fmt: skip
     script = (
-        "cd /scratch && cp /code/counting.py . && printf %s \"$GROUP\" > group.yaml && "
+        'cd /scratch && cp /code/counting.py . && printf %s "$GROUP" > group.yaml && '
         f"exec tidegate run group.yaml --name {name}"
     )
     main = container(TIDEGATE) | {

@@ -70,8 +70,13 @@ class SparkWorld(OperatedWorld):
         """Its pod runs, and Spark has made as many executors as the driver was told."""
         assert self.deployment is not None
         number = revision.removeprefix("r")
-        self._put(REPLICA_SET, f"{KEY.name}-{revision}", owner=self.deployment["metadata"]["uid"],
-                  labels={"pod-template-hash": revision}, annotations={REVISION_NUMBER: number})
+        self._put(
+            REPLICA_SET,
+            f"{KEY.name}-{revision}",
+            owner=self.deployment["metadata"]["uid"],
+            labels={"pod-template-hash": revision},
+            annotations={REVISION_NUMBER: number},
+        )
         self.kube.edit(WORKLOAD, {"metadata": {"annotations": {REVISION_NUMBER: number}}})
         self._put(
             POD, name, owner=self.uid(REPLICA_SET, f"{KEY.name}-{revision}"),
@@ -105,8 +110,13 @@ class SparkWorld(OperatedWorld):
                     "tidegate.dev/role": "executor", "spark-app-selector": application,
                     "spark-exec-id": "EXECID",
                 }  # fmt: skip
-                self._put(POD, name, owner=self.uid(STATEFUL_SET, owner.name), labels=labels,
-                          controller=owner.name)
+                self._put(
+                    POD,
+                    name,
+                    owner=self.uid(STATEFUL_SET, owner.name),
+                    labels=labels,
+                    controller=owner.name,
+                )
 
     def count_executors(self, driver: str, application: str) -> list[str]:
         """They run, the driver gives each a number, and its member joins. The members' names."""
@@ -130,8 +140,14 @@ class SparkWorld(OperatedWorld):
         status = {"name": container, "restartCount": restarts, **running}
         if restarts:
             status["lastState"] = {"terminated": self._ended}
-        self._status(pod, {"phase": "Running", "containerStatuses": [status],
-                           "conditions": [{"type": "Ready", "status": "True"}]})
+        self._status(
+            pod,
+            {
+                "phase": "Running",
+                "containerStatuses": [status],
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        )
 
     def end_container(self, pod: str, container: str, message: str = "", code: int = 1) -> None:
         """It waits to be begun again; nobody renews what a driver has held."""
@@ -149,8 +165,14 @@ class SparkWorld(OperatedWorld):
             "name": container, "restartCount": 1,
             "state": {"waiting": waiting}, "lastState": {"terminated": self._ended},
         }  # fmt: skip
-        self._status(pod, {"phase": "Running", "containerStatuses": [status],
-                           "conditions": [{"type": "Ready", "status": "False"}]})
+        self._status(
+            pod,
+            {
+                "phase": "Running",
+                "containerStatuses": [status],
+                "conditions": [{"type": "Ready", "status": "False"}],
+            },
+        )
 
     def say(self, driver: str, **said: Any) -> None:
         """The driver writes its note."""

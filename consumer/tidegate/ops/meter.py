@@ -1,8 +1,8 @@
 """What our partitions cost and how fast their events come: the figures that a member announces.
 
-Rules: pure, but for the clock that is passed in. Rates are those of the last 10 s or so. Time is
-busy while the handler has a call, also before that call has ended; the pause before the next
-attempt is not. The board hears everything before this does.
+Rules: pure, but for the clock that is passed in. Rates are those of the last 10 s or so, or of
+the time since they clearly rose. Time is busy while the handler has a call, also before that call
+has ended; the pause before the next attempt is not. The board hears everything before this does.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tidegate.ledger.figures import rounded
 from tidegate.model import Figures, PartitionId
 from tidegate.ops import observer as facts
+from tidegate.ops.arriving import End, arriving
 from tidegate.ops.board import RATE_WINDOW_S, Board
 from tidegate.ops.costs import Work
 from tidegate.ops.observer import Observer
@@ -43,7 +44,7 @@ class _Track(AbstractContextManager[None]):
         self._busy_s = 0.0
         self._called_at: float | None = None
         self._samples = deque([_Sample(opened_at, 0, 0.0)])
-        self._ends: deque[tuple[float, int]] = deque()
+        self._ends: deque[End] = deque()
         self.events = 0
 
     def __enter__(self) -> None:
@@ -56,18 +57,15 @@ class _Track(AbstractContextManager[None]):
 
     def end_known(self, at: float, sequence: int) -> None:
         ends = self._ends
-        if ends and at <= ends[-1][0]:
+        if ends and at <= ends[-1].at:
             return
-        ends.append((at, sequence))
-        while len(ends) > 2 and ends[1][0] <= at - _ENDS_WINDOW_S:
+        ends.append(End(at, sequence))
+        while len(ends) > 2 and ends[1].at <= at - _ENDS_WINDOW_S:
             ends.popleft()
 
     def arriving(self) -> float | None:
         """Events a second; None until the source has told the end twice."""
-        if len(self._ends) < 2:
-            return None
-        (since, first), (at, last) = self._ends[0], self._ends[-1]
-        return max(last - first, 0) / (at - since)
+        return arriving(self._ends)
 
     def measured(self, now: float) -> tuple[float, float]:
         """Events handled a second, and the share of the time that the handler worked."""

@@ -23,15 +23,15 @@ from tidegate_operator.scaling.rates import (
     Arrivals,
     Costs,
     Flow,
-    LetGo,
+    Unsettled,
     arrivals_of,
     costs_of,
     flow_of,
     full_share,
-    let_go_of,
+    unsettled_of,
     works_of,
 )
-from tidegate_operator.scaling.rising import is_rising, is_step
+from tidegate_operator.scaling.rising import is_rising
 from tidegate_operator.scaling.trials import Look, Trials
 from tidegate_operator.scaling.trust import Knowledge, believed
 
@@ -87,8 +87,8 @@ class History:
     flow: Flow = field(default_factory=Flow)
     costs: Costs = field(default_factory=Costs)
     proven: Proven = field(default_factory=Proven)
-    # When consumers let go of a partition, of whom nothing is learnt because of it.
-    let_go: LetGo = field(default_factory=lambda: MappingProxyType({}))
+    # Until when nothing is learnt from consumers that have let go of partitions, or taken some.
+    unsettled: Unsettled = field(default_factory=lambda: MappingProxyType({}))
     trials: Trials = field(default_factory=Trials)
     look: Look | None = None
     # How many looks there were at the lag of each partition, up to 2.
@@ -102,8 +102,8 @@ class History:
     # When an end rose last while nobody read, and when it was worth looking again soon.
     arrived_at: float | None = None
     rising_at: float | None = None
-    # Since when clearly more comes than came in any of the last minutes.
-    step_since: float | None = None
+    # Since when it has been, look by look.
+    rising_since: float | None = None
     # Since when it has been watched how many would do, and the most of them by time.
     watched_since: float | None = None
     wanted: tuple[Wanted, ...] = ()
@@ -117,8 +117,8 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
         return history
     sample, known, doubts = believed(sample, history.known)
     seconds = sample.at - before.at if before is not None else 0.0
-    let_go = let_go_of(history.let_go, before, sample)
-    works = works_of(sample, without=let_go.keys())
+    unsettled = unsettled_of(history.unsettled, before, sample)
+    works = works_of(sample, without=unsettled.keys())
     costs = costs_of(history.costs, works, sample.at, seconds)
     arrivals = {
         partition: arrivals_of(history.arrivals.get(partition, Arrivals()), seen, sample.at)
@@ -128,8 +128,7 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
     look = Look(
         sample.at, sample.members, handling, full_share(works), costs.event_s, costs.per_member
     )
-    flow = _flow(history, sample, arrivals)
-    is_higher = is_step(flow, _coming(sample, arrivals))
+    rises = is_rising(arrivals, before, sample)
     is_known, is_unknown = _is_known(sample), _is_unknown(sample)
     trials = trying.calmed(history.trials, sample.at, policy.stable_s)
     return replace(
@@ -138,11 +137,10 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
         known=known,
         doubts=doubts,
         arrivals=MappingProxyType(arrivals),
-        flow=flow,
-        step_since=_since(history.step_since, sample.at, is_so=is_higher),
+        flow=flow_of(history.flow, _coming(sample, arrivals), sample.at),
         costs=costs,
         proven=proven_of(history.proven, sample),
-        let_go=let_go,
+        unsettled=unsettled,
         trials=trying.watched(trials, look),
         look=look,
         looks=MappingProxyType(
@@ -156,7 +154,8 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
         unknown_since=_since(history.unknown_since, sample.at, is_so=is_unknown),
         bound_since=_bound_since(history, sample, arrivals, costs),
         arrived_at=_arrived_at(history, sample),
-        rising_at=sample.at if is_rising(arrivals, before, sample) else history.rising_at,
+        rising_at=sample.at if rises else history.rising_at,
+        rising_since=_since(history.rising_since, sample.at, is_so=rises),
         late=_late(history, sample, policy),
     )
 
@@ -246,10 +245,6 @@ def _bound_since(
             found[partition] = history.bound_since.get(partition, sample.at)
     # Where most are, it is not for one of them.
     return MappingProxyType(found if 2 * len(found) < len(sample.partitions) else {})
-
-
-def _flow(history: History, sample: Sample, arrivals: Mapping[PartitionId, Arrivals]) -> Flow:
-    return flow_of(history.flow, _coming(sample, arrivals), sample.at)
 
 
 def _coming(sample: Sample, arrivals: Mapping[PartitionId, Arrivals]) -> float:

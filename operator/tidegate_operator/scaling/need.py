@@ -24,7 +24,7 @@ from tidegate_operator.scaling.history import BOUND_AFTER_S, History
 from tidegate_operator.scaling.ladder import first_enough, heaviest, rungs_within
 from tidegate_operator.scaling.nouns import PartitionSample, Policy, Sample
 from tidegate_operator.scaling.rates import BACKLOG_S, lasting
-from tidegate_operator.scaling.rising import ABOVE, WAITS_S, is_whole, newest, rising
+from tidegate_operator.scaling.rising import ABOVE, WAITS_S, is_higher, is_step, rising, told
 
 # What is on its way and does not wait.
 _ON_ITS_WAY_S = 2.0
@@ -138,9 +138,10 @@ class _Reckoning:
                       self._rows.items()}  # fmt: skip
         # What has risen within seconds is asked for whole, and not bit by bit.
         arrivals = {partition: history.arrivals[partition] for partition in self._rows}
-        self._arrivals, self._step_since = arrivals, history.step_since
-        self._rising, self._newest = rising(arrivals), newest(arrivals)
+        self._told = told(arrivals, self._rows)
+        self._rising = rising(arrivals, self._told)
         self._flow = history.flow
+        self._is_higher = is_higher(arrivals, self._told, history.flow, history.rising_since)
         self._per_member = per_member
         self._per_partition = per_partition
         self._start_s = history.trials.start_left_s(sample.at)
@@ -177,6 +178,8 @@ class _Reckoning:
 
     def _calls(self, demanded: Mapping[PartitionId, float], replicas: int) -> tuple[bool, bool]:
         """Whether so many are too few, and whether that is for what waits."""
+        if self._is_higher:
+            return False, False
         backlog = self._loads(CALLS, {}, grows=True)
         if not self._is_enough(backlog, replicas):
             return True, True
@@ -202,19 +205,17 @@ class _Reckoning:
         """What fewer would have had to handle."""
         if self._policy.within_s is None:
             return self._slow
-        told = {p: self._rates[p] if seen.arriving is None else seen.arriving for p, seen in
-                self._rows.items()}  # fmt: skip
         # Who wants to be rid of consumers sooner looks back less far.
         over_s = max(self._policy.stable_s * _LOOKS_BACK, _LEAST_BACK_S)
-        return _dealt(lasting(self._flow, self._limit_s * CALM.time, over_s=over_s), told)
+        return _dealt(lasting(self._flow, self._limit_s * CALM.time, over_s=over_s), self._told)
 
     def _is_clear(self, replicas: int) -> bool:
         """Whether it is clear at once that so many are too few."""
         can = replicas * self._per_member
         return (
             sum(seen.lag or 0 for seen in self._rows.values()) >= can * WAITS_S
-            and not self._is_enough(self._loads(CLEAR, self._newest, grows=False), replicas)
-            and is_whole(self._arrivals, self._step_since, self._sample.at)
+            and not self._is_enough(self._loads(CLEAR, self._told, grows=False), replicas)
+            and is_step(self._flow, sum(self._told.values()))
         )
 
     def _is_pressed(self) -> bool:

@@ -10,7 +10,8 @@ Rules:
 - A consumer handles partitions side by side. How many at once is of use to it shows when several
   of its partitions have a backlog; until that was seen it is taken to be one.
 - Nothing is learnt from a consumer that has let go of a partition, until its figures are of the
-  time after that alone: what it handled of the others was a share of its time.
+  time after that alone: what it handled of the others was a share of its time. And nothing from
+  one that has taken some, until it has figures of more than a moment of them all.
 - A partition is never handled faster than one event after the other.
 """
 
@@ -39,8 +40,9 @@ _COST_S, _USUAL_S = 15.0, 1800.0
 _STEP = 4.0
 # Figures are rounded: less than this says little.
 _BUSY_LEAST, _HANDLING_LEAST = 0.02, 0.5
-# Figures are of so long: the last 10 s, told up to 2 s later.
-FIGURES_S = 12.0
+# Figures are of so long: the last 10 s, told up to 2 s later. The first that are told, which stand
+# for 2 s, are of next to nothing.
+FIGURES_S, _MOMENT_S = 12.0, 4.0
 # From so much on a consumer works all the time, or on several partitions at once.
 _FULL, _SEVERAL = 0.8, 1.2
 
@@ -51,9 +53,8 @@ class Arrivals:
 
     ends: tuple[tuple[float, int], ...] = ()
     rate: float | None = None
-    # The same over the shortest time, and how long that was: it wavers, and is the first to rise.
+    # The same over the shortest time: it wavers, and is the first to rise.
     newest: float | None = None
-    newest_s: float = 0.0
 
 
 def arrivals_of(before: Arrivals, seen: PartitionSample, at: float) -> Arrivals:
@@ -77,9 +78,8 @@ def arrivals_of(before: Arrivals, seen: PartitionSample, at: float) -> Arrivals:
     since, first = long_ago[-1]
     shortly = [each for each in ends if known_at - each[0] >= _SHORT_S]
     short_at, short = shortly[-1]
-    newest_s = known_at - short_at
     return Arrivals(
-        ends, (seen.end - first) / (known_at - since), (seen.end - short) / newest_s, newest_s
+        ends, (seen.end - first) / (known_at - since), (seen.end - short) / (known_at - short_at)
     )
 
 
@@ -181,17 +181,32 @@ class _Work:
         return is_behind and self.busy >= _FULL and self.behind >= min(2, self.partitions)
 
 
-LetGo = Mapping[MemberName, float]
+Unsettled = Mapping[MemberName, float]
+_NOBODY = PartitionSample()
 
 
-def let_go_of(known: LetGo, before: Sample | None, sample: Sample) -> LetGo:
-    """When each consumer was last seen to have let go of a partition, as far as it matters."""
-    found = {name: at for name, at in known.items() if sample.at - at < FIGURES_S}
-    for partition, seen in before.partitions.items() if before is not None else ():
-        now = sample.partitions.get(partition)
-        if seen.owner is not None and (now is None or now.owner != seen.owner):
-            found[seen.owner] = sample.at
+def unsettled_of(known: Unsettled, before: Sample | None, sample: Sample) -> Unsettled:
+    """Until when each consumer's figures teach nothing, as its partitions have changed."""
+    at = sample.at
+    found = {name: until for name, until in known.items() if at < until}
+
+    def changed(name: MemberName | None, lasts_s: float) -> None:
+        if name is not None:
+            found[name] = max(found.get(name, at), at + lasts_s)
+
+    rows = before.partitions if before is not None else sample.partitions
+    for partition in {**rows, **sample.partitions}:
+        then, now = rows.get(partition, _NOBODY), sample.partitions.get(partition, _NOBODY)
+        if then.owner != now.owner:
+            changed(then.owner, FIGURES_S)
+        if _teller(then) != _teller(now):
+            changed(_teller(now), _MOMENT_S)
     return MappingProxyType(found)
+
+
+def _teller(seen: PartitionSample) -> MemberName | None:
+    """Who says what is handled of a partition."""
+    return seen.owner if seen.handling is not None else None
 
 
 def works_of(sample: Sample, without: Collection[MemberName] = ()) -> tuple[_Work, ...]:

@@ -13,9 +13,12 @@ Rules:
       2.0   until the operator looks: it has looked just before that
       0.3   until the listing is there and the Deployment is written
 
-  4.4 in all: the operator then sees three seconds at once, and knows how high the rate is. Where it
-  has looked in between it has seen that something rises, and looks again after one second. The
-  ledger's and the API server's own time comes in three times, with 0.4 s together here.
+  4.4 in all. Where it has looked in between it has seen that something rises, and looks again after
+  one second. The ledger's and the API server's own time comes in three times, with 0.4 s together
+  here.
+- It is asked for in one jump: an owner tells a rate that has risen once it knows how high it is,
+  which takes it up to 1.8 s, and that is what makes it clear. Until then nothing is asked for, but
+  not for long: not every source says often enough where its partitions end.
 """
 
 from __future__ import annotations
@@ -23,37 +26,54 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidegate.model import PartitionId
-from tidegate_operator.scaling.nouns import Sample
+from tidegate_operator.scaling.nouns import PartitionSample, Sample
 from tidegate_operator.scaling.rates import Arrivals, Flow
 
 # Clearly more: than is usual, than can be handled, and than came in any few seconds before.
 RISES, ABOVE, STEP = 1.2, 1.3, 1.5
 # So much must wait: what can be handled in that time. Fewer events than these come and go.
 WAITS_S, _FEW = 1.0, 10.0
+# So much of what is seen to come is told once it is known, and so long that is waited for.
+_NEARLY, _WAITED_S = 0.85, 2.2
 # What came in the last seconds is what is looked at, and not what it is compared with.
 _NEW_S = 6.0
-# A step has been seen for so long, or over so long, before it is known how high it is.
-_AGAIN_S, _LONG_S = 0.9, 2.5
 
 
-def rising(arrivals: Mapping[PartitionId, Arrivals]) -> dict[PartitionId, float]:
-    """What arrives in each partition, by the newest figures where these are clearly more."""
-    return {partition: _rising(each) for partition, each in arrivals.items()}
-
-
-def _rising(each: Arrivals) -> float:
-    rate = each.rate or 0.0
-    if each.newest is None or each.newest <= RISES * rate:
-        return rate
-    return each.newest
-
-
-def newest(arrivals: Mapping[PartitionId, Arrivals]) -> dict[PartitionId, float]:
-    """What arrives in each partition, by the newest figures."""
+def told(
+    arrivals: Mapping[PartitionId, Arrivals], rows: Mapping[PartitionId, PartitionSample]
+) -> dict[PartitionId, float]:
+    """What arrives in each partition, by what its owner says."""
     return {
-        partition: each.newest if each.newest is not None else each.rate or 0.0
-        for partition, each in arrivals.items()
+        partition: seen.arriving if seen.arriving is not None else arrivals[partition].rate or 0.0
+        for partition, seen in rows.items()
     }
+
+
+def rising(
+    arrivals: Mapping[PartitionId, Arrivals], told: Mapping[PartitionId, float]
+) -> dict[PartitionId, float]:
+    """What arrives in each partition, by the newest figures where these are clearly more."""
+    return {partition: _rising(each, told[partition]) for partition, each in arrivals.items()}
+
+
+def _rising(each: Arrivals, told: float) -> float:
+    rate = each.rate or 0.0
+    highest = max(each.newest or 0.0, told)
+    return highest if highest > RISES * rate else rate
+
+
+def is_higher(
+    arrivals: Mapping[PartitionId, Arrivals],
+    told: Mapping[PartitionId, float],
+    flow: Flow,
+    since: float | None,
+) -> bool:
+    """Whether it has risen just now, and it is not known how high. `since`: when it was first seen
+    to rise."""
+    if since is None or flow.at - since >= _WAITED_S:
+        return False
+    seen = sum(each.newest or 0.0 for each in arrivals.values())
+    return is_step(flow, seen) and sum(told.values()) < _NEARLY * seen
 
 
 def is_step(flow: Flow, rate: float) -> bool:
@@ -63,15 +83,6 @@ def is_step(flow: Flow, rate: float) -> bool:
     return bool(peaks) and rate >= STEP * max(peaks)
 
 
-def is_whole(arrivals: Mapping[PartitionId, Arrivals], since: float | None, at: float) -> bool:
-    """Whether a step, seen since then, is in the newest figures as high as it is: what is asked for
-    is to be asked for in one jump."""
-    lengths = [each.newest_s for each in arrivals.values() if each.newest is not None]
-    if since is None or not lengths:
-        return False
-    return at - since >= _AGAIN_S or min(lengths) >= _LONG_S
-
-
 def is_rising(arrivals: Mapping[PartitionId, Arrivals], before: Sample | None, now: Sample) -> bool:
     """Whether it is worth looking again soon: clearly more waits than at the look before, or comes
     than is handled. The one may be seen before the other."""
@@ -79,7 +90,7 @@ def is_rising(arrivals: Mapping[PartitionId, Arrivals], before: Sample | None, n
         p: seen for p, seen in now.partitions.items() if not seen.is_stuck and not seen.is_paused
     }
     handling = sum(seen.handling or 0.0 for seen in rows.values())
-    coming = sum(newest({p: each for p, each in arrivals.items() if p in rows}).values()) - handling
+    coming = sum(_rising(arrivals[p], 0.0) for p in rows if p in arrivals) - handling
     waiting = _lag(now) - _lag(before) if before is not None else 0
     return waiting > max(handling * WAITS_S, _FEW) or coming > max(handling / 2, _FEW)
 

@@ -3,7 +3,7 @@
 Rules:
 - Events are counted in fractions. A member handles what it owns, the partitions with less first,
   at `rate` events a second in all, by how many live. It says of itself what a real one says: rates
-  of the last ten seconds, every two seconds.
+  of the last ten seconds, and of arrival as these tell it, every second.
 - While nobody lives the operator knows what the source says, asked every `ASKS_S`.
 - The status keeps what the operator says of the size; an operator that starts anew reads it.
 """
@@ -24,6 +24,7 @@ from tidegate.model import (
     Position,
     Presence,
 )
+from tidegate.ops.arriving import End, arriving
 from tidegate.sources.start import Start
 from tidegate_operator.lag import GroupLag, lag_of_group
 from tidegate_operator.model import Ends, Observation, Steps, Wish
@@ -34,7 +35,7 @@ from unit.operator.small_group import Member
 from unit.operator.small_world import START_S, STEP_S, SmallOperator, SmallWorld
 
 ASKS_S, TELLS_S = 3.0, 2.0
-_WINDOW = int(10.0 / STEP_S)
+_WINDOW, _ENDS = int(10.0 / STEP_S), int(15.0 / STEP_S) + 1
 
 
 @dataclass
@@ -42,10 +43,11 @@ class Queue(Backlog):
     """One partition."""
 
     has_checkpoint: bool = False
-    # Of the last steps: came, handled, the share of the time that it took.
-    lately: deque[tuple[float, float, float]] = field(
-        default_factory=lambda: deque([(0.0, 0.0, 0.0)], maxlen=_WINDOW)
+    # Of the last steps: handled, the share of the time that it took.
+    lately: deque[tuple[float, float]] = field(
+        default_factory=lambda: deque([(0.0, 0.0)], maxlen=_WINDOW)
     )
+    ends: deque[End] = field(default_factory=lambda: deque(maxlen=_ENDS))
     owner: str = ""
 
     @property
@@ -113,6 +115,7 @@ class SizedWorld(SmallWorld):
     def step(self) -> None:
         for place, queue in enumerate(self.queues.values()):
             queue.arrive(self.now, self.arriving(place, self.seconds) * STEP_S)
+            queue.ends.append(End(self.now, queue.end))
         owners = self.owners()
         alive = [name for name in sorted(self.members) if self.is_alive(name)]
         for name in alive:
@@ -121,7 +124,8 @@ class SizedWorld(SmallWorld):
         for partition, queue in self.queues.items():
             if owners.get(partition, "") != queue.owner:
                 queue.owner = owners.get(partition, "")
-                queue.lately = deque([(0.0, 0.0, 0.0)], maxlen=_WINDOW)
+                queue.lately = deque([(0.0, 0.0)], maxlen=_WINDOW)
+                queue.ends.clear()
             queue.has_checkpoint |= bool(queue.owner)
         oldest = max(queue.behind_s(self.now) for queue in self.queues.values())
         self.late_s += STEP_S * (oldest > (self.policy.within_s or 60.0))
@@ -134,7 +138,7 @@ class SizedWorld(SmallWorld):
             queue.handle(min(left / rest, queue.lag))
             done = queue.handled - before
             left, rest = left - done, rest - 1
-            queue.lately.append((0.0, done / STEP_S, done / (rate * STEP_S)))
+            queue.lately.append((done / STEP_S, done / (rate * STEP_S)))
 
     # --- what is told of them
 
@@ -165,15 +169,14 @@ class SizedWorld(SmallWorld):
 
     def _figures(self, partition: str) -> Figures:
         queue = self.queues[partition]
-        _, handled, busy = (
-            sum(each[part] for each in queue.lately) / len(queue.lately) for part in range(3)
+        handled, busy = (
+            sum(each[part] for each in queue.lately) / len(queue.lately) for part in range(2)
         )
-        arriving = self.arriving(int(partition), self.seconds)
         return Figures(
             end=queue.end,
             handled=int(queue.handled) + NO_SEQUENCE,
             behind_s=queue.behind_s(self.now),
-            arriving=round(arriving, 1),
+            arriving=round(arriving(queue.ends) or 0.0, 1),
             handling=round(handled, 1),
             busy=round(busy, 3),
         )

@@ -1,7 +1,8 @@
 """A little group under load, in virtual time, and the decision loop on it.
 
 Rules: events are counted in fractions and handled in order; a second is one step. Partitions are
-dealt by number. What members say is what real ones say: rates of the last 10 s, told every 2 s.
+dealt by number. What members say is what real ones say: rates of the last 10 s, and of arrival as
+these tell it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tidegate.ops.arriving import End, arriving
 from tidegate_operator.scaling import (
     Decision,
     History,
@@ -24,17 +26,18 @@ from tidegate_operator.scaling import (
 from unit.operator.scaling.backlog import Backlog
 
 LOOK_S = 2
-_WINDOW_S = 10
+_WINDOW_S, _ENDS_S = 10, 15
 
 
 @dataclass
 class Queue(Backlog):
     """One partition."""
 
-    # Of the last seconds: arrived, handled, busy.
-    lately: deque[tuple[float, float, float]] = field(
-        default_factory=lambda: deque([(0.0, 0.0, 0.0)], maxlen=_WINDOW_S)
+    # Of the last seconds: handled, busy.
+    lately: deque[tuple[float, float]] = field(
+        default_factory=lambda: deque([(0.0, 0.0)], maxlen=_WINDOW_S)
     )
+    ends: deque[End] = field(default_factory=lambda: deque(maxlen=_ENDS_S + 1))
 
 
 @dataclass
@@ -113,23 +116,22 @@ class Traffic:
         if self.members != self._members_before:
             # Whoever has a partition anew measures anew.
             for queue in self.queues:
-                queue.lately = deque([(0.0, 0.0, 0.0)], maxlen=_WINDOW_S)
+                queue.lately = deque([(0.0, 0.0)], maxlen=_WINDOW_S)
             self._members_before = self.members
         self.pod_s += self.replicas
         for ready_at, count in list(self.coming):
             if self.now >= ready_at:
                 self.members = min(max(self.members, count), self.replicas)
                 self.coming.remove((ready_at, count))
-        came = []
         for place, queue in enumerate(self.queues):
-            came.append(self.arriving(place, self.now))
-            queue.arrive(self.now, came[-1])
-        self._handle(came)
+            queue.arrive(self.now, self.arriving(place, self.now))
+            queue.ends.append(End(self.now, round(queue.came)))
+        self._handle()
         oldest = max(queue.behind_s(self.now) for queue in self.queues)
         self.worst_s = max(self.worst_s, oldest)
         self.late_s += oldest > (self.policy.within_s or 60.0)
 
-    def _handle(self, came: list[float]) -> None:
+    def _handle(self) -> None:
         rate = self.rate(self.members) if self.members else 0.0
         done = [0.0] * self.partitions
         for member in range(self.members):
@@ -149,7 +151,7 @@ class Traffic:
             if self.holds_up and self.members:
                 its = math.ceil((self.partitions - place % self.members) / self.members)
                 busy = min(busy * its, 1.0)
-            queue.lately.append((came[place], done[place], busy))
+            queue.lately.append((done[place], busy))
 
     def _sample(self) -> Sample:
         return Sample(
@@ -162,14 +164,14 @@ class Traffic:
 
     def _seen(self, place: int) -> PartitionSample:
         queue = self.queues[place]
-        arrived, handled, busy = (
-            sum(each[part] for each in queue.lately) / len(queue.lately) for part in range(3)
+        handled, busy = (
+            sum(each[part] for each in queue.lately) / len(queue.lately) for part in range(2)
         )
         is_read = self.members > 0
         return PartitionSample(
             lag=round(queue.came) - round(queue.handled),
             behind_s=queue.behind_s(self.now),
-            arriving=round(arrived, 1) if is_read else None,
+            arriving=round(arriving(queue.ends) or 0.0, 1) if is_read else None,
             handling=round(handled, 1) if is_read else None,
             busy=round(busy, 3) if is_read else None,
             owner=f"m{place % self.members}" if is_read else None,

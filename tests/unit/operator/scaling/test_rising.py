@@ -6,7 +6,7 @@ import pytest
 
 from tidegate_operator.scaling import PartitionSample, Policy, Sample
 from tidegate_operator.scaling.rates import Arrivals, Flow, flow_of
-from tidegate_operator.scaling.rising import is_rising, is_step, newest, rising
+from tidegate_operator.scaling.rising import is_higher, is_rising, is_step, rising, told
 from unit.operator.scaling.small_traffic import Traffic
 
 # One consumer of the little world handles so many events a second.
@@ -45,16 +45,38 @@ def test_where_nothing_is_known_of_the_time_before_there_is_no_step() -> None:
     assert not is_step(flowing(20), 200.0)
 
 
-def test_the_newest_rate_counts_where_it_is_clearly_more() -> None:
+def test_the_newest_rate_counts_where_it_is_clearly_more_or_its_owner_says_so() -> None:
     arrivals = {
         "0": Arrivals(rate=100.0, newest=119.0),
         "1": Arrivals(rate=100.0, newest=130.0),
         "2": Arrivals(rate=100.0, newest=20.0),
         "3": Arrivals(rate=100.0),
         "4": Arrivals(),
+        "5": Arrivals(rate=100.0, newest=130.0),
     }
-    assert rising(arrivals) == {"0": 100.0, "1": 130.0, "2": 100.0, "3": 100.0, "4": 0.0}
-    assert newest(arrivals) == {"0": 119.0, "1": 130.0, "2": 20.0, "3": 100.0, "4": 0.0}
+    rows = {p: PartitionSample(arriving=200.0 if p == "5" else None) for p in arrivals}
+    said = told(arrivals, rows)
+    assert said == {"0": 100.0, "1": 100.0, "2": 100.0, "3": 100.0, "4": 0.0, "5": 200.0}
+    found = rising(arrivals, said)
+    assert found == {"0": 100.0, "1": 130.0, "2": 100.0, "3": 100.0, "4": 0.0, "5": 200.0}
+
+
+@pytest.mark.parametrize(
+    ("newest", "said", "since", "waits"),
+    [
+        (100.0, 20.0, 24.0, True),
+        (100.0, 90.0, 24.0, False),
+        (100.0, 20.0, 22.0, False),
+        (100.0, 20.0, None, False),
+        (25.0, 20.0, 24.0, False),
+    ],
+    ids=["it rises", "it is known", "for too long", "never", "a little more"],
+)
+def test_what_rises_is_waited_for_until_it_is_known_how_high_but_not_for_long(
+    newest: float, said: float, since: float | None, *, waits: bool
+) -> None:
+    arrivals = {"0": Arrivals(rate=20.0, newest=newest)}
+    assert is_higher(arrivals, {"0": said}, flowing(20, 20, 20, 20, 20), since) is waits
 
 
 # --- whether to look again soon

@@ -13,7 +13,7 @@ from tidegate_operator.scaling.rates import (
     Costs,
     costs_of,
     full_share,
-    let_go_of,
+    unsettled_of,
     works_of,
 )
 from unit.operator.scaling.small_traffic import Traffic
@@ -119,11 +119,23 @@ def test_nothing_is_learnt_from_who_has_let_go_of_a_partition_until_its_figures_
     """What it handled of the one that it kept was a share of its time."""
     both = look(0.0, partition(200), partition(200))
     one = look(2.0, partition(200), PartitionSample(lag=200, owner="b"))
-    let_go = let_go_of({}, both, one)
-    assert set(let_go) == {"a"}
-    works = works_of(one, without=let_go.keys())
+    unsettled = unsettled_of({}, both, one)
+    assert set(unsettled) == {"a"}
+    works = works_of(one, without=unsettled.keys())
     assert full_share(works) == 0.0
     assert costs_of(Costs(), works, 2.0, 2.0).per_member is None
     assert costs_of(Costs(), works_of(one), 2.0, 2.0).per_member == 25.0, "as if that were all"
-    assert set(let_go_of(let_go, one, replace(one, at=2.0 + FIGURES_S - 1))) == {"a"}
-    assert not let_go_of(let_go, one, replace(one, at=2.0 + FIGURES_S))
+    assert set(unsettled_of(unsettled, one, replace(one, at=2.0 + FIGURES_S - 1))) == {"a"}
+    assert not unsettled_of(unsettled, one, replace(one, at=2.0 + FIGURES_S))
+
+
+def test_nothing_is_learnt_from_who_has_just_begun_to_say_what_it_handles() -> None:
+    """The first figures are of a moment: of some partitions nothing has been handled in it."""
+    nobody = look(0.0, PartitionSample(lag=200), PartitionSample(lag=200))
+    taken = look(2.0, PartitionSample(lag=200, owner="a"), PartitionSample(lag=200, owner="a"))
+    begun = look(3.0, partition(200, handling=8.0), partition(200, handling=0.0))
+    unsettled = unsettled_of(unsettled_of({}, nobody, taken), taken, begun)
+    assert set(unsettled) == {"a"}
+    assert works_of(begun, without=unsettled.keys()) == ()
+    later = replace(look(7.0, partition(200), partition(200)))
+    assert not unsettled_of(unsettled, begun, later)
