@@ -4,7 +4,8 @@ Rules:
 - Pure. Owners keep what they have up to their count, the first of the partitions' order. What is
   left is dealt out in one fixed order, each to the first member that has room. When some of the
   moves have been made, the same rule deals out the others as before: nobody changes his mind while
-  a hand-over is under way.
+  a hand-over is under way. Whoever has asked an owner for a partition comes first for it, within
+  his count: then nobody does either when one more leaves meanwhile.
 - For members that are absent we set aside first what is in good hands meanwhile: partitions of
   living owners. Orphans go to those who are present.
 - First it is settled how many each gets; which ones, in the order of the takers, present or not. So
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from tidegate.balance.facts import PartitionFacts
 from tidegate.balance.group import Group
 from tidegate.balance.shares import Shares, shares_of
 from tidegate.model import MemberName, PartitionId
@@ -54,11 +56,11 @@ def deal(group: Group, hot: Assignment) -> tuple[Assignment, Shares]:
 
 
 def _deal_out(group: Group, result: Assignment, room: dict[MemberName, int]) -> None:
-    open_ids = [p for p in group.partitions if p.id not in result]
-    orphans = [p.id for p in open_ids if p.id not in group.owners and not p.is_new]
-    surplus = [p.id for p in open_ids if group.owners.get(p.id) in group.takers]
-    left_behind = [p.id for p in open_ids if group.owners.get(p.id) in group.leavers]
-    new = [p.id for p in open_ids if p.id not in group.owners and p.is_new]
+    undealt = [p for p in group.partitions if p.id not in result]
+    orphans = [p for p in undealt if p.id not in group.owners and not p.is_new]
+    surplus = [p for p in undealt if group.owners.get(p.id) in group.takers]
+    left_behind = [p for p in undealt if group.owners.get(p.id) in group.leavers]
+    new = [p for p in undealt if p.id not in group.owners and p.is_new]
     present = list(group.stayers)
     absent = [name for name in group.takers if name not in group.weights]
     _fill(orphans, [*present, *absent], result, room)
@@ -67,13 +69,22 @@ def _deal_out(group: Group, result: Assignment, room: dict[MemberName, int]) -> 
 
 
 def _fill(
-    ids: Sequence[PartitionId],
+    partitions: Sequence[PartitionFacts],
     order: Iterable[MemberName],
     result: Assignment,
     room: dict[MemberName, int],
 ) -> None:
     """Room is filled in an order; which partition goes where is in the order of the takers."""
     free = [name for name in order for _ in range(room[name])]
-    for id, name in zip(ids, sorted(free[: len(ids)]), strict=False):
-        result[id] = name
+    counts = Counter(free[: len(partitions)])
+    others = []
+    for partition in partitions:
+        if partition.wanted_by is not None and counts[partition.wanted_by]:
+            result[partition.id] = partition.wanted_by
+            counts[partition.wanted_by] -= 1
+            room[partition.wanted_by] -= 1
+        else:
+            others.append(partition)
+    for partition, name in zip(others, sorted(counts.elements()), strict=False):
+        result[partition.id] = name
         room[name] -= 1

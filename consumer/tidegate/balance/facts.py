@@ -44,6 +44,8 @@ class PartitionFacts:
     is_paused: bool = False
     # Nobody has owned it since the group started, so it waits for members that are expected.
     is_new: bool = False
+    # Who has asked its owner for it.
+    wanted_by: MemberName | None = None
 
 
 @dataclass(frozen=True, slots=True)

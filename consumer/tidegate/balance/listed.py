@@ -153,10 +153,13 @@ def _partitions(
     new: Collection[PartitionId],
 ) -> tuple[PartitionFacts, ...]:
     stated: dict[PartitionId, float] = {}
-    for name in alive:
+    wanted: dict[PartitionId, MemberName] = {}
+    for name in sorted(alive):
         presence = listing.members.get(name)
         for id, load in presence.loads.items() if presence is not None else ():
             stated[id] = max(load, stated.get(id, 0.0))
+        for id in presence.wants if presence is not None else ():
+            wanted.setdefault(id, name)
     rows = listing.ownerships
     return tuple(
         PartitionFacts(
@@ -166,6 +169,7 @@ def _partitions(
             pinned_to=roster.pins.get(id),
             is_paused=roster.is_paused or id in roster.paused,
             is_new=id in new,
+            wanted_by=wanted.get(id),
         )
         for id in ids
     )

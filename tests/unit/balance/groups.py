@@ -149,6 +149,7 @@ def random_group(dice: Random) -> Snapshot:
                 pinned_to=pin,
                 is_paused=dice.random() < 0.1,
                 is_new=owner is None and perhaps(),
+                wanted_by=dice.choice((None, "stranger", *everybody)),
             )
         )
     group = Snapshot(facts, tuple(partitions), tuple(expected))
@@ -197,6 +198,7 @@ def snapshots(
                 pinned_to=draw(pin) if pinned else None,
                 is_paused=draw(st.integers(0, 9)) == 0,
                 is_new=owned_by is None and draw(st.booleans()),
+                wanted_by=draw(st.sampled_from((None, "stranger", *everybody))),
             )
         )
     group = Snapshot(facts, tuple(partitions), expected)

@@ -134,3 +134,24 @@ def test_moves_for_load_done_one_by_one_come_to_rest(
         assert moved.total() <= 3 * len(loads), "it does not come to rest"
     assert true_moves(plan(group)) == []
     assert plan(replace(group, partitions=group.partitions[::-1])).is_settled
+
+
+def test_what_has_been_asked_for_stays_so_when_one_more_leaves_and_one_more_is_expected() -> None:
+    """A rollout whose next pod is told to go before the first has handed all over."""
+    owners = ["m00"] * 4 + ["m01"] * 4
+    one = Snapshot(members(["m00", "m01", "m08"], ["m01"]), owned(owners), expected=("m00", "m08"))
+    asked = {move.partition: move.target for move in plan(one).moves}
+    assert asked == dict.fromkeys(("4", "5", "6", "7"), "m08")
+    partitions = tuple(replace(p, wanted_by=asked.get(p.id)) for p in one.partitions)
+    both = Snapshot(members(["m00", "m01", "m08"], ["m00", "m01"]), partitions, ("m08", "m09"))
+    assert {move.partition: move.target for move in plan(both).moves} == asked
+
+
+def test_who_asked_for_more_than_his_count_gets_his_count() -> None:
+    group = Snapshot(members(["m00", "m01", "m02"], ["m00"]), owned(["m00"] * 4))
+    asked = tuple(replace(p, wanted_by="m02") for p in group.partitions)
+    found = plan(replace(group, partitions=asked)).assignment
+    assert Counter(found.values()) == {"m01": 2, "m02": 2}
+    late = tuple(replace(p, wanted_by="m02" if p.id >= "2" else None) for p in group.partitions)
+    found = plan(replace(group, partitions=late)).assignment
+    assert [id for id, owner in found.items() if owner == "m02"] == ["2", "3"]
