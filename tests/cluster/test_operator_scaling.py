@@ -79,11 +79,13 @@ def test_ten_times_the_events_get_more_pods_within_5_s_and_what_waits_is_handled
     assert up.duplicates == 0
     with sized.measured() as down:
         fallen = sized.send(CALM)
-        _, asked_at = sized.until_asked(lambda now: now < count, 3 * SHRINK_S)
-        sized.until_asked(lambda now: now == 1, 3 * SHRINK_S)
+        # More may have been asked for than were needed, before that was measured.
+        _, fewer_at = sized.until_asked(lambda now: now < count, 3 * SHRINK_S)
+        _, fewest_at = sized.until_asked(lambda now: now == 1, 3 * SHRINK_S)
         sized.group.until_settled(1, 90)
-    show(capsys, f"{count} -> 1, {asked_at - fallen:.1f} s after the load fell", down)
-    assert asked_at - fallen >= SHRINK_S
+    show(capsys, f"{count} -> 1, {fewest_at - fallen:.1f} s after the load fell", down)
+    assert fewer_at - asked_at >= SHRINK_S
+    assert fewest_at - fallen >= SHRINK_S
     assert down.duplicates == 0
     assert p95(down.idle_s) < PLANNED_P95_S
     decisions = [(each["before"], each["to"]) for each in sized.scaling()["decisions"]]
