@@ -1,8 +1,9 @@
 """What the watches have told, by group: its ConsumerGroup, its Deployment, its pods. Pure.
 
 Rules: nothing here asks anybody. What is told replaces what was known of the same object. Of pods
-only the facts that decide something are kept; of other objects not who wrote which field. Versions
-are kept as they came, to be compared with what the API lists: see watching.py.
+only the facts that decide something are kept; of other objects not who wrote which field, and what
+one has in common with the last of its kind is kept once: nobody changes a document but here.
+Versions are kept as they came, to be compared with what the API lists: see watching.py.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tidegate.model import MemberName
+from tidegate_operator.alike import Alike
 from tidegate_operator.facts import (
     group_of,
     group_signs,
@@ -64,6 +66,7 @@ class Cache:
         self._versions: dict[Kind, dict[Place, Version]] = {kind: {} for kind in WATCHED}
         # Which group an object was of when it was last told of: its labels may change.
         self._owners: dict[tuple[Kind, Place], GroupKey] = {}
+        self._alike = Alike()
 
     def hear(self, kind: Kind, document: Mapping[str, Any], *, is_gone: bool) -> set[GroupKey]:
         """Something was told of an object; the groups that are worth a look because of it."""
@@ -89,7 +92,7 @@ class Cache:
         """Whether it says something that matters and was not known."""
         known = self._groups.setdefault(key, Known())
         if kind == CONSUMER_GROUP:
-            old, known.document = known.document, _shared(trimmed(document), known.told)
+            old, known.document = known.document, self._resource(document, known.told)
             return old is None or group_signs(old) != group_signs(document)
         if kind == POD:
             facts = pod_facts(document)
@@ -98,8 +101,18 @@ class Cache:
             return before != facts
         if document["metadata"]["name"] != key.name:
             return False
-        old, known.deployment = known.deployment, trimmed(document)
+        old = known.deployment
+        known.deployment = self._alike.of(kind, trimmed(document))
         return old is None or workload_signs(old) != workload_signs(document)
+
+    def _resource(self, document: Mapping[str, Any], told: Document | None) -> Document:
+        """A ConsumerGroup. Its status, most of it, has little in common with any but its own."""
+        bare = trimmed(document)
+        status = bare.pop("status", None)
+        kept: Document = {**self._alike.of(CONSUMER_GROUP, bare)}
+        if status is not None:
+            kept["status"] = status
+        return _shared(kept, told)
 
     def _forget(self, kind: Kind, place: Place, version: Version) -> set[GroupKey]:
         known = self._versions[kind].get(place)

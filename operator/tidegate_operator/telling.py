@@ -31,6 +31,8 @@ from tidegate_operator.status import changed, status_of
 # A round waits for so long for its status to be written, and for its Events.
 PATIENCE_S = 2.0
 UNSAID_S, UNSAID_AT_MOST = 600.0, 32
+# Most of a status. What stands in the ConsumerGroup has them; they are not remembered besides.
+_LONG = "partitionStates"
 
 
 async def tell(
@@ -38,18 +40,26 @@ async def tell(
 ) -> None:
     """`observation` has all failures, also those of acting. Raises NotLeadingError."""
     lag = notes.lag if notes.lag is not None else lag_of_group(observation, Start(), None)
-    # After a start, what stands there is what was told last.
-    before = notes.told if notes.told is not None else seen.document.get("status") or None
+    before = _before(seen, notes)
     status = status_of(observation, steps, lag, before)
     if _is_due(seen, notes, status, observation.now):
         is_there = await _write(edges, seen, notes, status)
         if not is_there:
             return
     events = events_of(before, status, notes.steps, steps)
-    notes.told, notes.steps = status, steps
+    notes.told = {name: said for name, said in status.items() if name != _LONG}
+    notes.steps = steps
     notes.unsaid += tuple(Unsaid(event, observation.now) for event in events)
     if notes.unsaid:
         await _say(edges, seen, notes)
+
+
+def _before(seen: Seen, notes: Notes) -> Mapping[str, Any] | None:
+    """What was told last; after a start that is what stands there."""
+    stands: Mapping[str, Any] | None = seen.document.get("status") or None
+    if notes.told is None or stands is None or _LONG not in stands:
+        return stands if notes.told is None else notes.told
+    return {**notes.told, _LONG: stands[_LONG]}
 
 
 def _is_due(seen: Seen, notes: Notes, status: Mapping[str, Any], now: float) -> bool:

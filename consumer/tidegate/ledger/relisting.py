@@ -3,7 +3,8 @@
 Rules: pure. A blob whose text in the answer is byte for byte that of the listing before is what it
 was: ETag, lease and time of change stand in that text. Whatever is written in a way that is not
 known here is read as a whole page. Only the last listing is remembered, by digests of its texts, so
-it does not matter if two listings are read at the same time.
+it does not matter if two listings are read at the same time. Of members nothing is remembered: each
+writes more often than anybody looks.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from hashlib import blake2b
 
 from tidegate.ledger.layout import Entry, GroupNames, Row, read_row
 from tidegate.ledger.listing_xml import read_blob, read_page
+from tidegate.model import Presence
 
 _BEGIN, _END = b"<Blob>", b"</Blob>"
 _DIGEST_BYTES = 16
@@ -54,7 +56,8 @@ class Relisting:
             entry = self._known[digest]
         else:
             entry = read_row(self._names, read_blob(text.decode()) or _as_xml(text))
-        self._fresh[digest] = entry
+        if not isinstance(entry, Presence):
+            self._fresh[digest] = entry
         return entry
 
     def _whole(self, body: bytes) -> tuple[list[Entry | None], str]:
