@@ -1,9 +1,10 @@
 """An operator that looks after 500 groups of 32 partitions: what it takes, and how soon it decides.
 Then another that begins where they all stand, and one whose 500 groups sleep: operated_asleep.py.
 
-`make bench-operator`; with `QUICK=1`, `COUNT=100` asks for so many groups. A bare control plane makes the pods, which are told to be ready
-(operated_pods.py); the ledgers are a server of the benchmark's own (operated_ledgers.py), in which
-every checkpoint and every figure moves on all the time; the hub is ours, in a process of its own.
+`make bench-operator`; with `QUICK=1`, `COUNT=100` asks for so many groups. A bare control plane
+makes the pods, which are told to be ready (operated_pods.py); the ledgers are a server of the
+benchmark's own (operated_ledgers.py), in which every checkpoint and every figure moves on all the
+time; the hub is ours, in a process of its own.
 
 Rules: the operator is a process as people start it. All of it shares this machine's cores; what is
 counted is the operator's own CPU and memory. A decision counts from when its cause was written to
