@@ -87,7 +87,7 @@ class BlobLedger:
         self._names = names
         self._client = client
         self._owns_client = client is None
-        self._relisting = Relisting(names)
+        self.relisting = Relisting(names)
 
     async def perform(self, operation: Operation) -> Reply:
         """The reply, or a LedgerError; within the time limit of the settings."""
@@ -168,7 +168,7 @@ class BlobLedger:
         return None
 
     async def _list(self) -> Listing:
-        relisting = self._relisting
+        relisting = self.relisting
         relisting.begin()
         entries, server_time = await blob_reads.list_blobs(
             self._container(), self._names.prefix, self._settings.page_size, relisting.page
