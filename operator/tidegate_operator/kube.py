@@ -40,7 +40,7 @@ _METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _STEPS = "application/json-patch+json"
-# A page is read as a whole: of 500 objects that are large it takes 30 MB for a moment.
+# A page is held whole while it is read, and with it who wrote which field of each object.
 _PAGE = 100
 # A list that grew too old on the way is begun again; a list of ours is read in seconds.
 _LISTED_AT_MOST = 3
