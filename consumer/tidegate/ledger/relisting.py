@@ -40,7 +40,7 @@ class Relisting:
         """One `beside` another, for members alone, remembers them in one place with it."""
         self._names = names
         self._rest = _Memory()
-        self._members = beside._members if beside is not None else _Memory()
+        self._members: _Memory = beside._members if beside is not None else _Memory()
 
     def begin(self) -> None:
         """A listing begins; one that was not finished counts for nothing."""
