@@ -1,9 +1,10 @@
 """An operator that looks after 500 groups of 32 partitions: what it takes, and how soon it decides.
-Then one whose 500 groups sleep: operated_asleep.py.
+Then another that begins where they all stand, and one whose 500 groups sleep: operated_asleep.py.
 
-`make bench-operator`. A bare control plane makes the pods, which are told to be ready
-(operated_pods.py); the ledgers are a server of the benchmark's own (operated_ledgers.py), in which
-every checkpoint and every figure moves on all the time; the hub is ours, in a process of its own.
+`make bench-operator`; with `QUICK=1`, `COUNT=100` asks for so many groups. A bare control plane
+makes the pods, which are told to be ready (operated_pods.py); the ledgers are a server of the
+benchmark's own (operated_ledgers.py), in which every checkpoint and every figure moves on all the
+time; the hub is ours, in a process of its own.
 
 Rules: the operator is a process as people start it. All of it shares this machine's cores; what is
 counted is the operator's own CPU and memory. A decision counts from when its cause was written to
@@ -20,9 +21,9 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness import Bench, cpu_seconds, make_line, resident_mb, resident_peak_mb
@@ -45,6 +46,8 @@ HUB, SECRET = "activity", "azure"
 CORE, MEMORY_MB, DECIDED_S = 0.5, 300.0, 5.0
 # Of a pod, while decisions are measured: who is there at once is not waited for.
 START_S = DECIDED_S + 1.0
+# At each group, until another operator has settled.
+_LOOKS = 4
 NEEDS_KUBERNETES = (
     "Kubernetes' programs are not there: run `python3 cluster/manage.py programs` once"
 )
@@ -61,6 +64,13 @@ class Size:
 
 
 FULL, QUICK = Size(500, 60.0, 20, 900.0), Size(25, 6.0, 2, 60.0)
+
+
+def size_of(environment: Mapping[str, str], *, quick: bool) -> Size:
+    if not quick:
+        return FULL
+    groups = int(environment.get("COUNT") or QUICK.groups)
+    return replace(QUICK, groups=groups, made_within_s=max(QUICK.made_within_s, groups * 1.0))
 
 
 def group_document(name: str) -> dict[str, object]:
@@ -226,6 +236,21 @@ def measure(bench: Bench, programs: Path, size: Size, stack: ExitStack) -> None:
     bench.add(make_line("most resident at any time", "MB", target=MEMORY_MB,
                         ours=round(resident_peak_mb(operator.process.pid), 1)))  # fmt: skip
     assert not operator.errors(), operator.errors()
+    operator.stop()
+    measure_anew(bench, stack.enter_context(operator_process(inside, folder, "two")), books, size)
+
+
+def measure_anew(bench: Bench, operator: OperatorProcess, books: Ledgers, size: Size) -> None:
+    """Another operator, to which all groups are told of at once."""
+    operator.until_leading()
+    before, deadline = books.listings, time.monotonic() + size.made_within_s
+    while books.listings - before < _LOOKS * size.groups:
+        assert time.monotonic() < deadline, f"it has looked {books.listings - before} times"
+        time.sleep(0.1)
+    bench.add(make_line(f"begun where {size.groups} groups stand: most resident", "MB",
+                        ours=round(resident_peak_mb(operator.process.pid), 1),
+                        target=MEMORY_MB))  # fmt: skip
+    assert not operator.errors(), operator.errors()
 
 
 def show(bench: Bench, what: str, took: Sequence[float]) -> None:
@@ -243,7 +268,7 @@ def main() -> None:
         bench.add(make_line("an operator with 500 groups", "", reason=NEEDS_KUBERNETES))
     else:
         with ExitStack() as stack:
-            measure(bench, programs, QUICK if bench.quick else FULL, stack)
+            measure(bench, programs, size_of(os.environ, quick=bench.quick), stack)
         asleep.measure_asleep(bench, programs, asleep.QUICK if bench.quick else asleep.FULL)
         if bench.quick:
             what = f"{FULL.groups} groups of {PARTITIONS} partitions that read: CPU"

@@ -6,6 +6,7 @@ on whose clock where that matters (`server_time` is the storage service's).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -35,7 +36,8 @@ class Owner:
         if not text:
             return None
         name, _, incarnation = text.rpartition("/")
-        return cls(name, incarnation) if name else cls(text)
+        # A member owns many partitions; its name is kept once.
+        return cls(sys.intern(name), sys.intern(incarnation)) if name else cls(sys.intern(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Storage accounts, each with its connections: shared by all groups whose ledgers are there.
 
-Rules: groups that are let in with the same credentials share the SDK's client, too. So many
-requests to an account at once, and the others wait their turn here, where no time limit of theirs
-runs yet. The operator's own identity goes to no host that is not allowed. All of it belongs to one
-event loop.
+Rules: groups that are let in with the same credentials share the SDK's client, too, and have none
+of their own. So many requests to an account at once, and the others wait their turn here, where no
+time limit of theirs runs yet. The operator's own identity goes to no host that is not allowed. All
+of it belongs to one event loop.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from azure.core.pipeline.transport import AioHttpTransport
-from azure.storage.blob.aio import BlobServiceClient, ContainerClient
+from azure.storage.blob.aio import BlobServiceClient
 
 from tidegate.ledger.access import BlobSettings, open_account, open_transport
+from tidegate.ledger.containers import SharedContainer
 from tidegate_operator.identity import check
 
 _AT_ONCE = 16
@@ -40,9 +41,6 @@ class Accounts:
         self._clients: weakref.WeakValueDictionary[BlobSettings, BlobServiceClient] = (
             weakref.WeakValueDictionary()
         )
-        self._used: weakref.WeakKeyDictionary[ContainerClient, BlobServiceClient] = (
-            weakref.WeakKeyDictionary()
-        )
         self._identity: Any = None
 
     def identity(self) -> Any:
@@ -60,7 +58,7 @@ class Accounts:
             self._accounts[place] = Account(open_transport(blobs))
         return self._accounts[place]
 
-    def client(self, blobs: BlobSettings) -> ContainerClient:
+    def client(self, blobs: BlobSettings) -> SharedContainer:
         """Raises IdentityRefusedError."""
         if blobs.uses_identity:
             check("spec.ledger.accountUrl", blobs.account_url, self._identity_hosts)
@@ -71,10 +69,8 @@ class Accounts:
         if client is None:
             client = open_account(anywhere, self.account(blobs).transport)
             self._clients[anywhere] = client
-        found = client.get_container_client(blobs.container)
         # As long as one is used, so is what it shares with others.
-        self._used[found] = client
-        return found
+        return SharedContainer(client, blobs.container)
 
     async def keep_only(self, used: Collection[tuple[str, str]]) -> None:
         """Closes the connections to hosts, each with its certificate, that no group needs."""

@@ -9,6 +9,8 @@ Rules:
   keeps nothing else from being done, and each refusal is told.
 - Whom Kubernetes shall end first is marked before the roster tells it to hand over: ended between
   the two it hands over all the same, and told but not marked another one might be ended beside it.
+  But for those marks nothing is asked of the API server before the ledger is written, and they not
+  for longer than a moment: the leases of the dead are waited for.
 - What our finalizer and the ledger are about is in modules of their own.
 """
 
@@ -28,6 +30,7 @@ from tidegate_operator.letting_go import keep_finalizer
 from tidegate_operator.model import Failure, Observation, Steps
 from tidegate_operator.on_ledger import on_ledger
 from tidegate_operator.own_workload import workload_of
+from tidegate_operator.patience import patience
 from tidegate_operator.workload import Workload, Write, pods_for
 
 Decide = Callable[[Observation], Steps]
@@ -47,9 +50,9 @@ async def act(
 
     Raises NotLeadingError.
     """
-    kept = await keep_finalizer(edges, seen, notes)
     unmarked = await _tried(lambda: _costs(edges, seen, notes, steps))
     failures = await on_ledger(edges, seen, notes, steps)
+    kept = await keep_finalizer(edges, seen, notes)
     refused = await _manifests(edges, seen, steps, manifests) if manifests is not None else []
     unsized = await _tried(lambda: _replicas(edges, seen, notes, steps, decide))
     unswept = await _tried(lambda: _left_behind(edges, seen, notes))
@@ -84,16 +87,17 @@ def _is_refusal(problem: KubeError) -> bool:
 
 async def _costs(edges: Edges, seen: Seen, notes: Notes, steps: Steps) -> None:
     """So that the ReplicaSet's controller takes those that shall go."""
-    uids = {pod.name: pod.uid for pod in seen.observation.pods}
+    key, uids = seen.observation.key, {pod.name: pod.uid for pod in seen.observation.pods}
     wanted = steps.deletion_costs.items()
     costs = sorted((name, uids[name], cost) for name, cost in wanted if name in uids)
 
     async def write() -> None:
-        for name, uid, cost in costs:
-            edges.may_act()
-            changes = {"metadata": {"annotations": {DELETION_COST: str(cost)}}}
-            with contextlib.suppress(NotThere):
-                await edges.kube.patch(POD, seen.observation.key.namespace, name, changes, uid=uid)
+        async with patience(f"mark the pods of {key} that shall go first"):
+            for name, uid, cost in costs:
+                edges.may_act()
+                changes = {"metadata": {"annotations": {DELETION_COST: str(cost)}}}
+                with contextlib.suppress(NotThere):
+                    await edges.kube.patch(POD, key.namespace, name, changes, uid=uid)
 
     if costs:
         await notes.tries.run("costs", costs, write, edges.now, edges.dice)

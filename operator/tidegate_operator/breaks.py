@@ -5,7 +5,7 @@ Rules:
   member's process began, none runs in its place, and none will before the lease would have run
   out by itself: the pod is being deleted, has ended, or backs off for longer than a lease.
 - A pod that has vanished, or whose node says nothing, confirms nothing. What was confirmed before
-  the pod vanished stays confirmed, for as long as a lease can last.
+  the pod vanished, or by how it was when it did, stays so for as long as a lease can last.
 - Clocks are not compared with the operator's: the beginning of the process and of the container are
   told by one node, and the back-off and the lease both count from the container's end.
 - Each break names the ETag of the tenure that was seen. It is asked for once for each listing.
@@ -40,18 +40,22 @@ class Death:
 
 def deaths(
     pods: Collection[PodFacts],
+    gone: Collection[PodFacts],
     before: Mapping[str, Death],
     lease_s: float,
     now: float,
 ) -> dict[str, Death]:
-    """By pod, whose end is confirmed, with those that were confirmed before their pod vanished."""
+    """By pod, whose end is confirmed, with those that were confirmed before their pod vanished.
+
+    `gone` are those that have vanished since the last look, as they were then.
+    """
     names = {pod.name for pod in pods}
     found = {
         name: death
         for name, death in before.items()
         if name not in names and now - death.seen_at < _KEPT_S
     }
-    for pod in pods:
+    for pod in (*gone, *pods):
         life, why = pod.container.last_end, _why_for_good(pod, lease_s)
         if life is not None and why:
             found[pod.name] = Death(pod.uid, life, why, now)

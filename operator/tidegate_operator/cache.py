@@ -1,17 +1,21 @@
 """What the watches have told, by group: its ConsumerGroup, its Deployment, its pods. Pure.
 
 Rules: nothing here asks anybody. What is told replaces what was known of the same object. Of pods
-only the facts that decide something are kept; of other objects not who wrote which field. Versions
-are kept as they came, to be compared with what the API lists: see watching.py.
+only the facts that decide something are kept; of other objects not who wrote which field, and what
+one has in common with the last of its kind is kept once: nobody changes a document but here. How a
+pod ended is kept also when it is gone, until a round has taken it in: end and deletion may be told
+together, before anybody looked.
+Versions are kept as they came, to be compared with what the API lists: see watching.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tidegate.model import MemberName
+from tidegate_operator.alike import Alike
 from tidegate_operator.facts import (
     group_of,
     group_signs,
@@ -24,6 +28,8 @@ from tidegate_operator.kinds import CONSUMER_GROUP, DEPLOYMENT, POD, Document, K
 from tidegate_operator.model import GroupKey, PodFacts
 
 WATCHED = (CONSUMER_GROUP, DEPLOYMENT, POD)
+# Where nobody takes them in, as under another leader, the oldest are forgotten.
+_GONE_AT_MOST = 32
 
 
 class Place(NamedTuple):
@@ -50,6 +56,8 @@ class Known:
     told: Document | None = None
     deployment: Document | None = None
     pods: dict[MemberName, PodFacts] = field(default_factory=dict)
+    # Pods that are gone, whose container had ended, as they were last; see `taken_in`.
+    gone: dict[MemberName, PodFacts] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -64,6 +72,7 @@ class Cache:
         self._versions: dict[Kind, dict[Place, Version]] = {kind: {} for kind in WATCHED}
         # Which group an object was of when it was last told of: its labels may change.
         self._owners: dict[tuple[Kind, Place], GroupKey] = {}
+        self._alike = Alike()
 
     def hear(self, kind: Kind, document: Mapping[str, Any], *, is_gone: bool) -> set[GroupKey]:
         """Something was told of an object; the groups that are worth a look because of it."""
@@ -72,7 +81,7 @@ class Cache:
         version = Version(metadata.get("uid", ""), metadata.get("resourceVersion", ""))
         before = self._owners.get((kind, place))
         if is_gone:
-            return self._forget(kind, place, version)
+            return self._forget(kind, place, version, document)
         key = key_of(document) if kind == CONSUMER_GROUP else group_of(document)
         touched = {each for each in (before, key) if each is not None}
         if key is None:  # it has lost its label: it is no longer of any group
@@ -89,26 +98,58 @@ class Cache:
         """Whether it says something that matters and was not known."""
         known = self._groups.setdefault(key, Known())
         if kind == CONSUMER_GROUP:
-            old, known.document = known.document, _shared(trimmed(document), known.told)
+            old, known.document = known.document, self._resource(document, known.told)
             return old is None or group_signs(old) != group_signs(document)
         if kind == POD:
             facts = pod_facts(document)
             before = known.pods.get(facts.name)
             known.pods[facts.name] = facts
+            known.gone.pop(facts.name, None)
             return before != facts
         if document["metadata"]["name"] != key.name:
             return False
-        old, known.deployment = known.deployment, trimmed(document)
+        old = known.deployment
+        known.deployment = self._alike.of(kind, trimmed(document))
         return old is None or workload_signs(old) != workload_signs(document)
 
-    def _forget(self, kind: Kind, place: Place, version: Version) -> set[GroupKey]:
+    def _resource(self, document: Mapping[str, Any], told: Document | None) -> Document:
+        """A ConsumerGroup. Its status, most of it, has little in common with any but its own."""
+        bare = trimmed(document)
+        status = bare.pop("status", None)
+        kept: Document = {**self._alike.of(CONSUMER_GROUP, bare)}
+        if status is not None:
+            kept["status"] = status
+        return _shared(kept, told)
+
+    def _forget(
+        self, kind: Kind, place: Place, version: Version, document: Mapping[str, Any]
+    ) -> set[GroupKey]:
         known = self._versions[kind].get(place)
         if known is not None and known.uid != version.uid and version.uid:
             return set()  # another object of this name stands there by now
         self._versions[kind].pop(place, None)
         owner = self._owners.get((kind, place))
+        if kind == POD and owner is not None:
+            self._remember(owner, place.name, document)
         self._let_go(kind, place)
         return {owner} if owner is not None else set()
+
+    def _remember(self, key: GroupKey, name: MemberName, document: Mapping[str, Any]) -> None:
+        """How a pod ended. Its deletion says so itself, but where it was missed and found later."""
+        known = self._groups[key]
+        last = pod_facts(document) if "status" in document else known.pods.get(name)
+        if last is None or last.container.running is not None or last.container.last_end is None:
+            return
+        known.gone[name] = last
+        for oldest in list(known.gone)[:-_GONE_AT_MOST]:
+            del known.gone[oldest]
+
+    def taken_in(self, key: GroupKey, gone: Iterable[PodFacts]) -> None:
+        """A round has decided on how these ended, and remembers it as long as it matters."""
+        known = self.known(key)
+        for pod in tuple(gone):
+            if known.gone.get(pod.name) is pod:
+                del known.gone[pod.name]
 
     def _let_go(self, kind: Kind, place: Place) -> None:
         """An object is no longer of the group that it was of."""

@@ -66,7 +66,7 @@ def steps(
     if observation.is_deleting:
         return Steps(), memory
     lease_s, now = observation.wish.lease_s, observation.now
-    found = breaks.deaths(observation.holders, memory.deaths, lease_s, now)
+    found = breaks.deaths(observation.holders, observation.gone, memory.deaths, lease_s, now)
     memory = replace(memory, deaths=found)
     view = observation.ledger
     is_fresh = view is not None and view.is_of(now, LISTING_OLD_S)

@@ -12,6 +12,7 @@ from typing import Any
 
 from tidegate.commands.wiring import Setup
 from tidegate.settings import SettingsError
+from tidegate_operator.alike import Alike
 from tidegate_operator.apply import Applier
 from tidegate_operator.behind import Wholes
 from tidegate_operator.cache import Cache
@@ -59,6 +60,7 @@ class Edges:
     untold: Untold = field(default_factory=Untold)
     claims: Claims = field(default_factory=Claims)
     turns: Turns = field(default_factory=Turns)
+    alike: Alike = field(default_factory=Alike)
 
     def may_act(self) -> None:
         """Raises NotLeadingError."""
@@ -149,7 +151,7 @@ class Notes:
     missing: Missing | None = None
     # What was rendered last, and what decided it: the same manifests cost nothing to apply.
     rendered: tuple[object, tuple[Document, ...]] | None = None
-    # The status as it was told last, and as it was written last.
+    # The status as it was told last, but for its partitions, and as it was written last.
     told: Mapping[str, Any] | None = None
     wrote: Wrote | None = None
     # Events that could not be written yet.

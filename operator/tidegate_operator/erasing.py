@@ -12,10 +12,10 @@ import asyncio
 
 from azure.core import MatchConditions
 from azure.core.exceptions import AzureError, HttpResponseError
-from azure.storage.blob.aio import ContainerClient
 
 from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.blob_reads import list_blobs
+from tidegate.ledger.containers import Container
 from tidegate.ledger.layout import GroupNames, Row
 from tidegate.ledger.listing_xml import read_page
 from tidegate.ledger.refusals import Spot, refusal_of
@@ -24,7 +24,7 @@ _AT_ONCE = 8
 _TIMES = 10
 
 
-async def erase(client: ContainerClient, blobs: BlobSettings, names: GroupNames) -> int:
+async def erase(client: Container, blobs: BlobSettings, names: GroupNames) -> int:
     """How many blobs of the ledger are left. Raises LedgerError."""
     try:
         async with asyncio.timeout(blobs.timeout_s):
@@ -41,12 +41,12 @@ async def erase(client: ContainerClient, blobs: BlobSettings, names: GroupNames)
     return gone.count(False)
 
 
-async def _remove(client: ContainerClient, row: Row, room: asyncio.Semaphore) -> bool:
+async def _remove(client: Container, row: Row, room: asyncio.Semaphore) -> bool:
     """Whether it is gone; one that has changed since it was seen is left for the next time."""
     async with room:
         try:
-            await client.delete_blob(
-                row.name, etag=f'"{row.etag}"', match_condition=MatchConditions.IfNotModified
+            await client.get_blob_client(row.name).delete_blob(
+                etag=f'"{row.etag}"', match_condition=MatchConditions.IfNotModified
             )
         except HttpResponseError as problem:
             if problem.status_code == 404:

@@ -26,6 +26,7 @@ from kubernetes import config
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.client.exceptions import ApiException
 
+from tidegate_operator.facts import trimmed
 from tidegate_operator.kinds import Document, Kind, name_of
 from tidegate_operator.kube_answers import document_in, words_of
 from tidegate_operator.kube_errors import Conflict, Denied, Invalid, NotThere, refusal, silence
@@ -39,7 +40,8 @@ _METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _STEPS = "application/json-patch+json"
-_PAGE = 500
+# A page is held whole while it is read, and with it who wrote which field of each object.
+_PAGE = 100
 # A list that grew too old on the way is begun again; a list of ours is read in seconds.
 _LISTED_AT_MOST = 3
 
@@ -200,7 +202,7 @@ class Kube:
             if going_on:
                 page["continue"] = going_on
             answer = await self._ask(what, "GET", path, page, accept=accept)
-            found += answer.get("items") or ()
+            found += [trimmed(each) for each in answer.get("items") or ()]
             going_on = answer.get("metadata", {}).get("continue") or ""
             if not going_on:
                 return found

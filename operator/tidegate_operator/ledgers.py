@@ -121,9 +121,10 @@ class Ledgers:
         if shelf is not None and (shelf.blobs, shelf.names) == (setup.blobs, setup.names):
             return
         client = self.accounts.client(setup.blobs)
+        ledger = BlobLedger(setup.blobs, setup.names, client)
         fresh = _Shelf(
-            BlobLedger(setup.blobs, setup.names, client),
-            QuickLooks(client, setup.blobs, setup.names),
+            ledger,
+            QuickLooks(client, setup.blobs, setup.names, ledger.relisting),
             setup.blobs,
             setup.names,
         )

@@ -208,6 +208,8 @@ class Observation:
     said: Mapping[str, Any] | None = None
     # Of the engine `spark` alone.
     spark: SparkFacts | None = None
+    # Pods that were the group's and are gone since the last round, and whose container had ended.
+    gone: tuple[PodFacts, ...] = ()
 
     @property
     def listing(self) -> Listing | None:

@@ -29,6 +29,7 @@ from tidegate_operator.model import (
     Wish,
 )
 from tidegate_operator.opening import open_group
+from tidegate_operator.own_pods import own_pods
 from tidegate_operator.own_workload import workload_of
 from tidegate_operator.secrets import Sight
 from tidegate_operator.spec import OperatorSpec, read_spec, secrets_of, wish_of
@@ -78,6 +79,7 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
         is_deleting=bool(document["metadata"].get("deletionTimestamp")),
         said=(document.get("status") or {}).get("scaling"),
         spark=workload.spark,
+        gone=own_pods(notes, tuple(known.gone.values())),
     )
     start = spec.source.event_hubs.start if spec is not None else Start()
     notes.lag = lag_of_group(observation, start, before=notes.lag)

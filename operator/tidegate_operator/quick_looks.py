@@ -18,10 +18,10 @@ from collections import defaultdict
 from dataclasses import replace
 
 from azure.core.exceptions import AzureError
-from azure.storage.blob.aio import ContainerClient
 
 from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.blob_reads import list_blobs
+from tidegate.ledger.containers import Container
 from tidegate.ledger.layout import GroupNames, Kind, listing_of
 from tidegate.ledger.refusals import Spot, refusal_of
 from tidegate.ledger.relisting import Relisting
@@ -31,11 +31,18 @@ from tidegate.model import Listing, Owner, PartitionId, Presence
 class QuickLooks:
     """Of one group; see the module."""
 
-    def __init__(self, client: ContainerClient, blobs: BlobSettings, names: GroupNames) -> None:
+    def __init__(
+        self,
+        client: Container,
+        blobs: BlobSettings,
+        names: GroupNames,
+        whole: Relisting | None = None,
+    ) -> None:
+        """`whole` reads the whole ledger."""
         self._client = client
         self._blobs = blobs
         self._prefix = f"{names.prefix}{Kind.MEMBER}/"
-        self._relisting = Relisting(names)
+        self._relisting = Relisting(names, whole)
 
     async def look(self, before: Listing) -> Listing | None:
         """What was listed before, with what the members say now; None where that does not agree.

@@ -34,7 +34,8 @@ async def reconcile(edges: Edges, key: GroupKey, notes: Notes) -> Round:
         await tell(edges, _with(seen.observation, failures), seen, Steps(), notes)
         return ended
     steps = _decided(notes, seen.observation) if seen.spec is not None else Steps()
-    manifests, impossible = render(edges.settings, seen, notes, steps.wanted)
+    edges.cache.taken_in(key, seen.observation.gone)
+    manifests, impossible = render(edges.settings, edges.alike, seen, notes, steps.wanted)
     if manifests is not None and not _is_next(edges, seen, manifests):
         manifests, steps = None, replace(steps, doing=_waiting(steps.doing, edges.settings))
     failures = await act(edges, seen, notes, steps, manifests, partial(_decided, notes))

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidegate.group_file.spark_spec import EngineKind
+from tidegate_operator.alike import Alike
 from tidegate_operator.edges import Notes, Seen, failure_since
 from tidegate_operator.engines import EngineNotThereError, engine_of
 from tidegate_operator.engines.inputs import hash_of, render_input
@@ -32,7 +33,7 @@ _REASONS = (TemplateError.reason, EngineNotThereError.reason)
 
 
 def render(
-    settings: OperatorSettings, seen: Seen, notes: Notes, wanted: int | None
+    settings: OperatorSettings, alike: Alike, seen: Seen, notes: Notes, wanted: int | None
 ) -> tuple[tuple[Document, ...] | None, tuple[Failure, ...]]:
     """The manifests, or None where nothing is to be applied; and why they cannot be made.
 
@@ -62,7 +63,7 @@ def render(
             asked=_asked(seen.document["spec"], sight),
             executors=executors,
         )
-        manifests = engine_of(spec.engine).manifests(made)
+        manifests = alike.of(spec.engine, engine_of(spec.engine).manifests(made))
     except (TemplateError, EngineNotThereError) as problem:
         notes.rendered = None
         return None, (failure_since(notes, problem.reason, str(problem), seen.observation.now),)

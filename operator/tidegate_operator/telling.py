@@ -13,24 +13,23 @@ Rules:
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from tidegate.sources.start import Start
 from tidegate_operator.edges import Edges, Notes, Seen, Unsaid, Wrote
 from tidegate_operator.events import events_of
 from tidegate_operator.kinds import CONSUMER_GROUP, Document
-from tidegate_operator.kube_errors import Conflict, KubeError, NotThere, Unreachable
+from tidegate_operator.kube_errors import Conflict, KubeError, NotThere
 from tidegate_operator.lag import lag_of_group
 from tidegate_operator.model import Observation, Steps
+from tidegate_operator.patience import patience
 from tidegate_operator.status import changed, status_of
 
-# A round waits for so long for its status to be written, and for its Events.
-PATIENCE_S = 2.0
 UNSAID_S, UNSAID_AT_MOST = 600.0, 32
+# Most of a status. What stands in the ConsumerGroup has them; they are not remembered besides.
+_LONG = "partitionStates"
 
 
 async def tell(
@@ -38,18 +37,26 @@ async def tell(
 ) -> None:
     """`observation` has all failures, also those of acting. Raises NotLeadingError."""
     lag = notes.lag if notes.lag is not None else lag_of_group(observation, Start(), None)
-    # After a start, what stands there is what was told last.
-    before = notes.told if notes.told is not None else seen.document.get("status") or None
+    before = _before(seen, notes)
     status = status_of(observation, steps, lag, before)
     if _is_due(seen, notes, status, observation.now):
         is_there = await _write(edges, seen, notes, status)
         if not is_there:
             return
     events = events_of(before, status, notes.steps, steps)
-    notes.told, notes.steps = status, steps
+    notes.told = {name: said for name, said in status.items() if name != _LONG}
+    notes.steps = steps
     notes.unsaid += tuple(Unsaid(event, observation.now) for event in events)
     if notes.unsaid:
         await _say(edges, seen, notes)
+
+
+def _before(seen: Seen, notes: Notes) -> Mapping[str, Any] | None:
+    """What was told last; after a start that is what stands there."""
+    stands: Mapping[str, Any] | None = seen.document.get("status") or None
+    if notes.told is None or stands is None or _LONG not in stands:
+        return stands if notes.told is None else notes.told
+    return {**notes.told, _LONG: stands[_LONG]}
 
 
 def _is_due(seen: Seen, notes: Notes, status: Mapping[str, Any], now: float) -> bool:
@@ -99,7 +106,7 @@ async def _patched(edges: Edges, seen: Seen, notes: Notes, status: Document) -> 
     # Of our own last write the watch may not have told yet.
     is_told = wrote is None or wrote.over != seen.version
     version = seen.version if wrote is None or is_told else wrote.version
-    async with _patience(f"write the status of ConsumerGroup {key}"):
+    async with patience(f"write the status of ConsumerGroup {key}"):
         try:
             return await _patch(edges, seen, status, version)
         except Conflict:
@@ -129,7 +136,7 @@ async def _say(edges: Edges, seen: Seen, notes: Notes) -> None:
         return
 
     async def say() -> None:
-        async with _patience(f"write Events of ConsumerGroup {seen.observation.key}"):
+        async with patience(f"write Events of ConsumerGroup {seen.observation.key}"):
             while notes.unsaid:
                 edges.may_act()
                 event, at = notes.unsaid[0].event, notes.unsaid[0].at
@@ -140,16 +147,3 @@ async def _say(edges: Edges, seen: Seen, notes: Notes) -> None:
         await notes.tries.run("events", seen.uid, say, edges.now, edges.dice)
     except KubeError as problem:
         edges.herald.failed(seen.document, problem)
-
-
-@asynccontextmanager
-async def _patience(what: str) -> AsyncIterator[None]:
-    """For a moment. Raises Unreachable at its end."""
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            yield
-    except TimeoutError:
-        raise Unreachable(
-            f"{what}: there was no answer within {PATIENCE_S:g} s. Look at the API server if that "
-            "goes on."
-        ) from None

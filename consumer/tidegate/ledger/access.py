@@ -200,8 +200,7 @@ def open_container(settings: BlobSettings) -> ContainerClient:
 def open_account(settings: BlobSettings, transport: AioHttpTransport) -> BlobServiceClient:
     """The SDK's client of the account, for who has many containers in it.
 
-    The clients that it gives for containers share all that is large. The transport is closed by
-    whoever made it.
+    SharedContainer is one of them. The transport is closed by whoever made it.
     """
     options = _options(settings, transport)
     if settings.connection_string:

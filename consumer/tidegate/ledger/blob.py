@@ -15,10 +15,11 @@ from typing import Any
 
 from azure.core import MatchConditions
 from azure.core.exceptions import AzureError, ResourceExistsError
-from azure.storage.blob.aio import BlobClient, BlobLeaseClient, ContainerClient
+from azure.storage.blob.aio import BlobClient, BlobLeaseClient
 
 from tidegate.ledger import blob_reads, layout, members
 from tidegate.ledger.access import STATE_LIMIT, BlobSettings, open_container
+from tidegate.ledger.containers import Container
 from tidegate.ledger.layout import GroupNames, Kind, Place
 from tidegate.ledger.packing import Unfit, Unreadable
 from tidegate.ledger.refusals import Spot, is_missing_container, refusal_of
@@ -79,14 +80,14 @@ class BlobLedger:
     """One group's ledger in a container."""
 
     def __init__(
-        self, settings: BlobSettings, names: GroupNames, client: ContainerClient | None = None
+        self, settings: BlobSettings, names: GroupNames, client: Container | None = None
     ) -> None:
         """A client that is given is shared with other groups, and closed by whoever made it."""
         self._settings = settings.checked()
         self._names = names
         self._client = client
         self._owns_client = client is None
-        self._relisting = Relisting(names)
+        self.relisting = Relisting(names)
 
     async def perform(self, operation: Operation) -> Reply:
         """The reply, or a LedgerError; within the time limit of the settings."""
@@ -117,7 +118,7 @@ class BlobLedger:
             await self._client.close()
             self._client = None
 
-    def _container(self) -> ContainerClient:
+    def _container(self) -> Container:
         if self._client is None:
             self._client = open_container(self._settings)
         return self._client
@@ -167,7 +168,7 @@ class BlobLedger:
         return None
 
     async def _list(self) -> Listing:
-        relisting = self._relisting
+        relisting = self.relisting
         relisting.begin()
         entries, server_time = await blob_reads.list_blobs(
             self._container(), self._names.prefix, self._settings.page_size, relisting.page

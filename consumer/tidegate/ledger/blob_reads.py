@@ -16,9 +16,10 @@ from azure.core.exceptions import HttpResponseError
 from azure.core.pipeline import AsyncPipeline
 from azure.core.pipeline.transport import HttpRequest
 from azure.storage.blob import BlobProperties
-from azure.storage.blob.aio import BlobClient, ContainerClient
+from azure.storage.blob.aio import BlobClient
 
 from tidegate.ledger.access import writes_version
+from tidegate.ledger.containers import Container
 from tidegate.ledger.layout import Row
 from tidegate.ledger.listing_xml import seconds_of
 from tidegate.model import LeaseState
@@ -39,11 +40,11 @@ _NOTHING_FOR_A_LISTING = frozenset(
         *("StorageLoggingPolicy", "StorageSensitiveHeaderCleanupPolicy"),
     }
 )
-_PIPELINES: WeakKeyDictionary[ContainerClient, Any] = WeakKeyDictionary()
+_PIPELINES: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 async def list_blobs(
-    container: ContainerClient,
+    container: Container,
     prefix: str,
     page_size: int,
     read: Callable[[bytes], tuple[list[T], str]],
@@ -60,24 +61,24 @@ async def list_blobs(
             return blobs, server_time
 
 
-def _pipeline_of(container: ContainerClient) -> Any:
+def _pipeline_of(container: Container) -> Any:
     """What lets requests in, signs them and sends them, and nothing else.
 
     The SDK has no public way to send a request of one's own with its credentials. Of its policies
     those are left out that do nothing for a listing, by their names: one that is not known stays.
     They take more time than all the rest of the request.
     """
-    found = _PIPELINES.get(container)
+    whole: Any = container._pipeline
+    found = _PIPELINES.get(whole)
     if found is None:
-        whole: Any = container._pipeline
         # A policy knows the next one: those of the client's own pipeline are not linked anew.
         policies = [getattr(each, "_policy", None) or copy(each) for each in whole._impl_policies]
         kept = [each for each in policies if type(each).__name__ not in _NOTHING_FOR_A_LISTING]
-        found = _PIPELINES[container] = AsyncPipeline(whole._transport, kept)
+        found = _PIPELINES[whole] = AsyncPipeline(whole._transport, kept)
     return found
 
 
-async def _list_page(container: ContainerClient, prefix: str, page_size: int, marker: str) -> Any:
+async def _list_page(container: Container, prefix: str, page_size: int, marker: str) -> Any:
     """List Blobs by the SDK's own pipeline, which lets in and signs, but reads nothing."""
     request = HttpRequest("GET", container.url)
     query = {"restype": "container", "comp": "list", "include": "metadata", "prefix": prefix}

@@ -11,6 +11,7 @@ Rules:
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -114,7 +115,8 @@ class GroupNames:
             return None if slash else Place(Kind.ROSTER)
         if kind not in (Kind.OWNERSHIP, Kind.CHECKPOINT, Kind.MEMBER) or not key or "/" in key:
             return None
-        return Place(Kind(kind), packing.unescape(key) if kind == Kind.MEMBER else key)
+        # Names come again in every blob and at every look, and are kept once.
+        return Place(Kind(kind), sys.intern(packing.unescape(key) if kind == Kind.MEMBER else key))
 
 
 def ownership_metadata(owner: Owner | None, epoch: int, nonce: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ import base64
 import binascii
 import math
 import re
+import sys
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -104,7 +105,7 @@ def unpack_table(text: str, what: str, read: Callable[[str], T]) -> dict[str, T]
         key, equals, value = row.partition("=")
         if not equals:
             raise Unreadable(f"its {what} has {_shown(row)}, which is not key=value")
-        table[unescape(key)] = read(value)
+        table[sys.intern(unescape(key))] = read(value)
     return table
 
 

@@ -103,6 +103,24 @@ def test_what_has_not_changed_is_the_same_value() -> None:
         assert second.ownerships[partition] is ownership
 
 
+def test_what_members_said_is_kept_once_by_two_readers_of_one_ledger() -> None:
+    """One reads the whole ledger, and one its members alone: neither keeps what the other has."""
+    ledger, whole = Ledger(random.Random(1)), Relisting(NAMES)
+    for _ in range(60):
+        ledger.change()
+    members_alone = Relisting(NAMES, whole)
+    first = relisted(whole, list(ledger.pages(5000)))
+    text = blob(f"{NAMES.prefix}member/pod-0", members.name_metadata("pod-0"), 1000)
+    said = relisted(members_alone, [(HEAD + text + TAIL.format(marker="")).encode()])
+    ledger.blobs = {name: each for name, each in ledger.blobs.items() if "/member/" not in name}
+    ledger.blobs[f"{NAMES.prefix}member/pod-0"] = text
+    again = relisted(whole, list(ledger.pages(5000)))
+    assert again.members["pod-0"] is said.members["pod-0"]
+    assert first.checkpoints
+    for partition, checkpoint in first.checkpoints.items():
+        assert again.checkpoints[partition] is checkpoint
+
+
 def test_a_page_that_is_written_in_another_way_is_read_as_a_whole() -> None:
     one = blob(f"{NAMES.prefix}roster", {}, 1).replace("<Blob>", '<Blob kind="x">')
     two = blob(f"{NAMES.prefix}checkpoint/0", {"offset": "5", "sequencenumber": "5"}, 2)

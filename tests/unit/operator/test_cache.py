@@ -199,3 +199,49 @@ def test_a_status_that_was_written_is_kept_once_whoever_is_first_to_tell_of_it()
     cache.hear(CONSUMER_GROUP, group("3") | {"status": {"state": "Lost"}}, is_gone=False)
     known = cache.known(HOME).document
     assert known is not None and known["status"] == {"state": "Lost"}
+
+
+def ended_pod(name: str, **more: Any) -> dict[str, Any]:
+    state = {"terminated": {"startedAt": CREATED, "finishedAt": CREATED, "exitCode": 137}}
+    return pod(name, containerStatuses=[{"name": "consumer", "state": state}], **more)
+
+
+def gone_of(cache: Cache) -> list[str]:
+    return list(cache.known(HOME).gone)
+
+
+def test_how_a_pod_ended_is_kept_until_it_is_taken_in() -> None:
+    cache = Cache()
+    cache.hear(CONSUMER_GROUP, group(), is_gone=False)
+    cache.hear(POD, ended_pod("one"), is_gone=False)
+    # Found missing by a listing, which says nothing of how it ended.
+    bare = {"metadata": {"namespace": "default", "name": "one", "uid": "u-one"}}
+    assert cache.hear(POD, bare, is_gone=True) == {HOME}
+    assert gone_of(cache) == ["one"] and not cache.known(HOME).pods
+    cache.taken_in(HOME, cache.known(HOME).gone.values())
+    assert gone_of(cache) == []
+
+
+def test_of_pods_that_ran_or_are_there_again_no_end_is_kept() -> None:
+    cache = Cache()
+    cache.hear(CONSUMER_GROUP, group(), is_gone=False)
+    running = {"name": "consumer", "state": {"running": {"startedAt": CREATED}}}
+    cache.hear(POD, ended_pod("one"), is_gone=False)
+    # It had begun anew since.
+    cache.hear(POD, pod("one", containerStatuses=[running]), is_gone=True)
+    assert gone_of(cache) == []
+    cache.hear(POD, ended_pod("one"), is_gone=False)
+    cache.hear(POD, ended_pod("one"), is_gone=True)
+    cache.hear(POD, pod("one"), is_gone=False)
+    assert gone_of(cache) == []
+
+
+def test_where_nobody_takes_them_in_only_so_many_ends_are_kept() -> None:
+    cache = Cache()
+    cache.hear(CONSUMER_GROUP, group(), is_gone=False)
+    for number in range(100):
+        cache.hear(POD, ended_pod(f"pod-{number}"), is_gone=False)
+        cache.hear(POD, ended_pod(f"pod-{number}"), is_gone=True)
+    assert gone_of(cache) == [f"pod-{number}" for number in range(68, 100)]
+    cache.hear(CONSUMER_GROUP, group(), is_gone=True)
+    assert cache.known(HOME).is_empty and gone_of(cache) == []

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from email.utils import formatdate
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,13 +73,19 @@ async def test_of_a_secret_only_the_metadata_is_asked_for(server: KubeServer, ku
     assert accept == "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 
+def named(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "managedFields": [{"manager": "kubelet"}]}}
+
+
 async def test_lists_are_read_page_by_page(server: KubeServer, kube: Kube) -> None:
     server.answers = [
-        (200, {"metadata": {"continue": "on"}, "items": [{"n": 1}]}),
-        (200, {"metadata": {}, "items": [{"n": 2}]}),
+        (200, {"metadata": {"continue": "on"}, "items": [named("one")]}),
+        (200, {"metadata": {}, "items": [named("two")]}),
     ]
     found = await kube.list(POD, labels="a=b", metadata_only=True)
-    assert found == [{"n": 1}, {"n": 2}]
+    assert [each["metadata"]["name"] for each in found] == ["one", "two"]
+    # Who wrote which field is most of an object, and nothing that a list is asked for.
+    assert not any("managedFields" in each["metadata"] for each in found)
     first, second = server.asked
     assert first.path == "/api/v1/pods"
     assert first.query["labelSelector"] == "a=b"
@@ -89,11 +96,12 @@ async def test_lists_are_read_page_by_page(server: KubeServer, kube: Kube) -> No
 
 async def test_a_list_that_grew_too_old_is_begun_again(server: KubeServer, kube: Kube) -> None:
     server.answers = [
-        (200, {"metadata": {"continue": "on"}, "items": [{"n": 1}]}),
+        (200, {"metadata": {"continue": "on"}, "items": [named("one")]}),
         (410, {"reason": "Expired", "message": "too old"}),
-        (200, {"items": [{"n": 1}, {"n": 2}]}),
+        (200, {"items": [named("one"), named("two")]}),
     ]
-    assert await kube.list(POD, "homes") == [{"n": 1}, {"n": 2}]
+    found = await kube.list(POD, "homes")
+    assert [each["metadata"]["name"] for each in found] == ["one", "two"]
 
 
 async def test_apply_is_server_side_and_by_our_field_manager(

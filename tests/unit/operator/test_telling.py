@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from support.operated_world import KEY, NAME, OperatedWorld
-from tidegate_operator import telling
+from tidegate_operator import patience, telling
 from tidegate_operator.kinds import Document, Kind
 from tidegate_operator.kube_errors import Conflict, Denied, KubeError, Unreachable
 from tidegate_operator.reconcile import reconcile
@@ -100,7 +100,7 @@ def test_a_status_is_not_written_sooner_than_the_server_asks_for(world: Operated
 def test_a_status_that_gets_no_answer_holds_a_round_up_for_a_moment_only(
     world: OperatedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telling, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(patience, "PATIENCE_S", 0.01)
     Statuses(world).hangs = True
 
     async def course() -> None:
