@@ -72,7 +72,7 @@ def measure(bench: Bench, seed: int, minutes: float) -> None:
     with place() as activity:
         activity.start()
         begun = time.monotonic()
-        with activity.sending(events, minutes * 60):
+        with activity.sending(0, events, minutes * 60):
             strike(activity, seed, minutes * 60)
         sent = time.monotonic()
         activity.wait_until_handled(events, CATCH_UP_S)

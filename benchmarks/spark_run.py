@@ -1,14 +1,14 @@
 """One stream of Spark's, measured: a process of its own with its JVM, workers and planner.
 
-`spark_run.py WHAT BY SINK PORT STORAGE EVENTS SECONDS`; prints a name and a number a line.
+`spark_run.py WHAT BY PORT STORAGE EVENTS SECONDS`; prints a name and a number a line.
 
 - `load`: reads EVENTS in batches of 50,000, twice: the second time is measured, from the end of
   its second batch to that of its last, in CPU of all processes of the stream.
 - `latency`: batches as fast as they go, for SECONDS, of whatever comes.
 - `executors`: as `load`, on a standalone Spark of SECONDS executors with a core each.
 
-BY is `ours` or `sdk` (spark_sdk_source.py). SINK is `pipeline`, which aggregates by home, sensor
-and minute and collects, or `noop`, which drops all rows.
+BY is `ours` or `sdk` (spark_sdk_source.py). The pipeline aggregates by home, sensor and minute,
+and collects.
 """
 
 from __future__ import annotations
@@ -107,13 +107,6 @@ def pipeline(frame: DataFrame) -> None:
     ).toArrow()
 
 
-def noop(frame: DataFrame) -> None:
-    frame.write.format("noop").mode("overwrite").save()
-
-
-SINKS = {"pipeline": pipeline, "noop": noop}
-
-
 def cpu_s() -> float:
     """What this process, and all that it has started, have used so far."""
     me = psutil.Process()
@@ -131,19 +124,18 @@ def cpu_s() -> float:
 class Marks:
     """Time, CPU and events at the end of each batch."""
 
-    def __init__(self, sink: str) -> None:
-        self._sink = SINKS[sink]
+    def __init__(self) -> None:
         self.points: list[tuple[float, float]] = []
 
     def take(self, frame: DataFrame, _number: int) -> None:
-        self._sink(frame)
+        pipeline(frame)
         self.points.append((time.perf_counter(), cpu_s()))
 
 
-def load(streams: Streams, sink: str, events: int) -> None:
+def load(streams: Streams, events: int) -> None:
     """Prints what an event costs."""
     for is_measured in (False, True):
-        marks = Marks(sink)
+        marks = Marks()
         query = streams.start(marks.take, {"availableNow": True})
         if not query.awaitTermination(LIMIT_S):
             raise TimeoutError(f"{events} events were not read within {LIMIT_S} s")
@@ -161,9 +153,9 @@ def load(streams: Streams, sink: str, events: int) -> None:
         print("events", sum(read))
 
 
-def latency(streams: Streams, sink: str, seconds: float) -> None:
+def latency(streams: Streams, seconds: float) -> None:
     """Prints how long triggers with events took."""
-    query = streams.start(Marks(sink).take, {"processingTime": "0 seconds"})
+    query = streams.start(Marks().take, {"processingTime": "0 seconds"})
     begun, found = time.monotonic(), {}
     while time.monotonic() - begun < _WARM_S + seconds:
         time.sleep(0.5)
@@ -180,7 +172,7 @@ def latency(streams: Streams, sink: str, seconds: float) -> None:
     print("p95_ms", times[len(times) * 95 // 100])
 
 
-def main(what: str, by: str, sink: str, port: str, storage: str, events: str, seconds: str) -> None:
+def main(what: str, by: str, port: str, storage: str, events: str, seconds: str) -> None:
     os.environ |= {"EVENTS": connection_string(int(port)), "STORAGE": storage}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with ExitStack() as stack:
@@ -192,9 +184,9 @@ def main(what: str, by: str, sink: str, port: str, storage: str, events: str, se
         stack.callback(spark.stop)
         streams = Streams(spark, by, int(port), folder, tasks)
         if what == "latency":
-            latency(streams, sink, float(seconds))
+            latency(streams, float(seconds))
         else:
-            load(streams, sink, int(events))
+            load(streams, int(events))
 
 
 def standalone(folder: Path, executors: int, stack: ExitStack) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from tidegate.delivery.policy import Backoff, Batch, Cadence
 from tidegate.group_file.spec import (
     NATIVE_ON_SPARK,
+    NOT_BY_HAND_ON_SPARK,
     ONLY_ON_SPARK,
     BlobLetters,
     DeliverySpec,
@@ -238,6 +239,11 @@ RULES: Mapping[type[Any], tuple[Rule, ...]] = {
             "self.engine != 'spark' || !has(self.source.eventHubs) || "
             "self.source.eventHubs.transport != 'sdk'",
             NATIVE_ON_SPARK,
+        ),
+        Rule(
+            "self.engine != 'spark' || !has(self.delivery) || !has(self.delivery.checkpoint) || "
+            "!has(self.delivery.checkpoint.byHand) || !self.delivery.checkpoint.byHand",
+            NOT_BY_HAND_ON_SPARK,
         ),
     ),
     OperatorSpec: (

@@ -96,6 +96,8 @@ REFUSED: list[tuple[str, Any, str]] = [
 REFUSED_ON_SPARK: list[tuple[str, Any, str]] = [
     ("spec.template", {"spec": {}}, "write spark.driver.template and spark.executor.template"),
     (f"{HUB}.transport", "sdk", "Spark reads by transport native alone: leave transport out"),
+    ("spec.delivery", {"checkpoint": {"byHand": True}},
+     "with Spark a batch is handled when it has ended well: leave byHand out"),
     ("spec.spark", {"driver": {"memory": "1G"}}, "spec.spark.driver.memory"),
     ("spec.spark", {"deps": {"packages": ["a:b"]}}, "spec.spark.deps.packages"),
     ("spec.spark", {"output": {"container": "X"}}, "write 3 to 63 lower-case letters"),

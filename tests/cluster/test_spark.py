@@ -155,6 +155,38 @@ def test_an_executor_that_is_killed_or_deleted_comes_back_and_nothing_is_lost(
     spark.assert_exact()
 
 
+def test_a_quota_that_allows_no_more_executors_is_said_until_it_is_raised(
+    spark: SparkGroup,
+) -> None:
+    kubectl, quota = spark.group.kubectl, "few"
+    kubectl.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": quota},
+            "spec": {"hard": {"pods": "0"}},
+        }
+    )
+    try:
+        spark.group.until(
+            "the quota to hold",
+            lambda: (kubectl.read("resourcequota", quota).get("status") or {}).get("hard"),
+            30,
+        )
+        spark.group.scale(3)
+        spark.group.until(
+            "the quota to be named", lambda: spark.group.reason() == "QuotaExceeded", 90
+        )
+        said = spark.group.condition("Ready")["message"]
+        assert f"exceeded quota: {quota}" in said
+        assert "Raise the namespace's ResourceQuota" in said
+        assert len(spark.pods("executor")) == 2, "they read on"
+    finally:
+        kubectl.said("delete", "resourcequota", quota)
+    spark.until_settled(3, 180)
+    spark.assert_exact()
+
+
 def test_a_python_pod_joins_the_group_and_the_shares_follow(spark: SparkGroup) -> None:
     kubectl, name = spark.group.kubectl, "by-hand"
     kubectl.apply(python_member(name))

@@ -1,6 +1,7 @@
 """What the tests that start Spark share: a Java, and Spark as the image has it.
 
 Rules: a driver is a process of its own with little memory, so that no test inherits another's JVM.
+Most of what a JVM costs here is its start: so it compiles fast rather than well.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ from support.spark_jars import INSTALLED, kept_jars
 from support.spark_streams import NewStream, SparkStream, local_session
 from tidegate.spark.java import ensure_java
 from tidegate_hub.testing import RunningHub
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_java() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        yield
 
 
 @pytest.fixture(scope="session")

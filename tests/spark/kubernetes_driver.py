@@ -21,7 +21,7 @@ SETTINGS = {
     "spark.decommission.enabled": "true",
     "spark.executor.cores": "1",
     "spark.executor.instances": "1",
-    "spark.executor.memory": "450m",
+    "spark.executor.memory": "512m",
     "spark.kubernetes.allocation.batch.delay": "1s",
     "spark.kubernetes.allocation.pods.allocator": "statefulset",
     "spark.kubernetes.container.image": "nobody.example/spark",

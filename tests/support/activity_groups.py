@@ -2,7 +2,7 @@
 
     with activity_group(hub, azurite, folder, 8) as activity:
         activity.start()
-        with activity.sending(100_000, 300):
+        with activity.sending(0, 100_000, 300):
             activity.strike("worker", dice)
         activity.wait_until_handled(100_000, 300)
         activity.compared(100_000)
@@ -104,9 +104,9 @@ class ActivityGroup:
         strike(self.driven, kind, dice, self._life)
 
     @contextlib.contextmanager
-    def sending(self, events: int, seconds: float) -> Iterator[None]:
-        """So many readings go to every partition meanwhile; all are sent at its end."""
-        told = (self.group.partitions, 0, events, seconds, self.begin_s)
+    def sending(self, first: int, end: int, seconds: float) -> Iterator[None]:
+        """These readings go to every partition meanwhile; all are sent at its end."""
+        told = (self.group.partitions, first, end, seconds, self.begin_s)
         program = [sys.executable, str(_HERE / "numbered_sender.py"), self._events]
         sender = subprocess.Popen(
             [*program, self.group.hub_name, *map(str, told)],

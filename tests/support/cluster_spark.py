@@ -37,9 +37,6 @@ SCALING: Document = {
     "shrinkAfterSeconds": SHRINK_S,
 }
 SMALL: Document = {
-    # A batch takes half a second however little is in it: seen each second, it would be work for
-    # more executors than are needed.
-    "triggerSeconds": 4,
     # A batch that takes long keeps partitions from being given away.
     "maxEvents": 600,
     "sparkConf": {"spark.kubernetes.executor.request.cores": "20m"},

@@ -18,8 +18,8 @@ import psutil
 from support.driven_group import NAME, DrivenGroup, are_gone
 from support.wait import wait_until
 
-DRIVER = "driver"
-KINDS = ("worker", "executor", "planner", DRIVER)
+DRIVER, PLANNER = "driver", "planner"
+KINDS = ("worker", "executor", PLANNER, DRIVER)
 _THERE_S = 600.0
 
 
@@ -39,7 +39,7 @@ def strike(driven: DrivenGroup, kind: str, dice: random.Random, life: int = 0) -
         return
     find = {
         "executor": driven.executors,
-        "planner": driven.planners,
+        PLANNER: driven.planners,
         "worker": driven.python_workers,
     }[kind]
     wait_until(find, _THERE_S, f"a {kind} to be there", lambda: driven.said[-3000:])

@@ -244,6 +244,7 @@ class GroupSpec:
 
 ONLY_ON_SPARK = "spark is for engine: spark; write that, or leave spark out"
 NATIVE_ON_SPARK = "Spark reads by transport native alone: leave transport out"
+NOT_BY_HAND_ON_SPARK = "with Spark a batch is handled when it has ended well: leave byHand out"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 Rules: pure, but for the clock that is passed in. Rates are those of the last 10 s or so, or of
 the time since they clearly rose. Time is busy while the handler has a call, also before that call
-has ended; the pause before the next attempt is not. The board hears everything before this does.
+has ended; the pause before the next attempt is not. Where many partitions are handled by one call,
+who makes it says with its end how long it worked for each. The board hears everything before this
+does.
 """
 
 from __future__ import annotations
@@ -55,6 +57,10 @@ class _Track(AbstractContextManager[None]):
             self._busy_s += self._clock() - self._called_at
         self._called_at = None
 
+    def handled(self, events: int, worked_s: float) -> None:
+        self.events += events
+        self._busy_s += worked_s
+
     def end_known(self, at: float, sequence: int) -> None:
         ends = self._ends
         if ends and at <= ends[-1].at:
@@ -78,8 +84,9 @@ class _Track(AbstractContextManager[None]):
         span = now - first.at
         if span <= 0:
             return 0.0, 0.0
-        busy = min(max((sample.busy_s - first.busy_s) / span, 0.0), 1.0)
-        return (sample.events - first.events) / span, busy
+        busy = max((sample.busy_s - first.busy_s) / span, 0.0)
+        # What was told now may have begun long before: it was handled as fast as it was worked at.
+        return (sample.events - first.events) / (span * max(busy, 1.0)), min(busy, 1.0)
 
     def work(self, now: float, *, is_failing: bool) -> Work:
         arriving = None if is_failing else self.arriving()
@@ -101,7 +108,7 @@ class Meter(Observer):
     def hear(self, fact: facts.Fact) -> None:
         match fact:
             case facts.BatchHandled():
-                self._track(fact.partition).events += fact.events
+                self._track(fact.partition).handled(fact.events, fact.worked_s)
             case facts.EndKnown():
                 self._track(fact.partition).end_known(fact.at, fact.sequence)
             case facts.ReaderOpened():

@@ -60,6 +60,8 @@ class BatchHandled:
     seconds: float  # that the handler took, all attempts together
     position: Position  # of the last event
     enqueued_at: float | None  # of the last event
+    # That the handler worked for these events, where it had no call of its own for the partition.
+    worked_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ members of the office tell one observer; what one member says of its own end is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 
 from prometheus_client import REGISTRY
 
@@ -18,7 +18,6 @@ from tidegate.ops import observer as facts
 from tidegate.ops.around import Ops, OpsSettings, around
 from tidegate.ops.board import Board
 from tidegate.ops.observer import Observer
-from tidegate.ports import SourceEvent
 from tidegate.spark.gauges import Gauges
 from tidegate.spark.pod_note import PodNote
 from tidegate.spark.standing import Standing
@@ -35,14 +34,6 @@ class Relay(Observer):
 
     def hear(self, fact: facts.Fact) -> None:
         self.listener.hear(fact)
-
-    def handling(
-        self, partition: PartitionId, events: Sequence[SourceEvent]
-    ) -> AbstractContextManager[None]:
-        return self.listener.handling(partition, events)
-
-    def call_failed(self, error: Exception) -> None:
-        self.listener.call_failed(error)
 
 
 class DriverBoard(Board):

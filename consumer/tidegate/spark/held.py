@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 from tidegate.delivery.policy import Policy
@@ -135,7 +134,6 @@ class HeldPartition:
         self._clock = clock
         self.turn: Turn | None = None
         self._begun_at = 0.0
-        self._at_work = ExitStack()
         self._ended = asyncio.Event()
         self.is_finishing = False
         self._is_hung = False
@@ -192,7 +190,6 @@ class HeldPartition:
         """A turn of it is under way."""
         self.turn, self._begun_at = turn, self._clock()
         self._ended.clear()
-        self._at_work.enter_context(self.holder.observer.handling(self.partition, ()))
 
     def advance(self, position: Position, enqueued_at: float | None, state: bytes | None) -> None:
         """All up to a position is handled, and the state there is this. For what is ours still."""
@@ -208,7 +205,6 @@ class HeldPartition:
     def void(self) -> None:
         """The turn under way, if there is one, is over."""
         self.turn = None
-        self._at_work.close()
         self._ended.set()
 
     def batch_over(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidegate.group_file.spec import NOT_BY_HAND_ON_SPARK
 from tidegate.settings import SettingsError
 from tidegate.sources.eventhubs import NativeSettings, NativeSource, Transport
 
@@ -74,7 +75,4 @@ def check_group(setup: Any) -> None:
     """Whether Spark can be the one that reads a group. Raises SettingsError."""
     place_of(setup)
     if setup.group.spec.delivery.checkpoint.by_hand:
-        raise SettingsError(
-            "spec.delivery.checkpoint.byHand: with Spark a batch is handled when it has ended "
-            "well, and nothing names positions by hand: leave it out"
-        )
+        raise SettingsError(f"spec.delivery.checkpoint.byHand: {NOT_BY_HAND_ON_SPARK}")

@@ -32,8 +32,15 @@ class Telling:
 
     # --- batches
 
-    def handled(self, held: HeldPartition, read: TurnRead, turn: Turn, seconds: float) -> None:
-        """A turn of it is handled."""
+    def handled(
+        self,
+        held: HeldPartition,
+        read: TurnRead,
+        turn: Turn,
+        seconds: float,
+        worked_s: float,
+    ) -> None:
+        """A turn of it is handled: in a batch that took so long, of which so much was for it."""
         self._of(held).over()
         self._troubles.pop(held.partition, None)
         if read.events:
@@ -46,6 +53,7 @@ class Telling:
                     seconds,
                     read.position,
                     read.enqueued_at,
+                    worked_s,
                 )
             )
         # Before the beginning there is nothing to be lost.

@@ -19,6 +19,7 @@ from tidegate.model import Listing, MemberName, PartitionEnd, PartitionId, Posit
 from tidegate.spark import searching
 from tidegate.spark.admission import Limit
 from tidegate.spark.asides import Asides
+from tidegate.spark.batch_costs import BatchCosts, Full
 from tidegate.spark.figures import Counted, OfficeFigures
 from tidegate.spark.held import HeldPartition, HeldSource, Holder
 from tidegate.spark.hub_ends import HubEnds
@@ -56,6 +57,7 @@ class Work:
         self._begun_at = 0.0
         self._planning = asyncio.Lock()
         self._counted = Counted()
+        self._costs = BatchCosts()
         self._said: dict[PartitionId, str] = {}
         self.is_ending = False
 
@@ -181,16 +183,23 @@ class Work:
         if work is None or work.batch.number != number:
             return
         seconds = self._tools.clock() - self._begun_at
+        worked = self._worked(reads, seconds)
         for read in reads:
             turn, held = work.batch.turns[read.partition], self._granted[read.partition]
             state = states.get(read.partition, held.state)
             is_moved = read.sequence > turn.after.sequence
             position = read.position if is_moved else held.position
             held.advance(position, read.enqueued_at, state)
-            self._telling.handled(held, read, turn, seconds)
+            self._telling.handled(held, read, turn, seconds, worked[read.partition])
         self._only_states(states, work)
         self._release()
         self._count(number, reads, seconds)
+
+    def _worked(self, reads: tuple[TurnRead, ...], seconds: float) -> dict[PartitionId, float]:
+        full = Full(self._tools.limit, self._tools.policy.checkpoint.duplicate_budget)
+        held = {**self.held, **self._granted}
+        members = {partition: each.holder.name for partition, each in held.items()}
+        return self._costs.worked(full, members, reads, seconds)
 
     def _only_states(self, states: States, work: UnderWay) -> None:
         """States of partitions of which the batch read nothing."""
