@@ -15,6 +15,8 @@ CLUSTER_FAULTS := tests/cluster/test_operator_faults.py
 CLUSTER_SCALING := tests/cluster/test_operator_scaling.py
 # What wants the image of Spark: minutes to build, minutes of sessions to start.
 CLUSTER_SPARK := tests/cluster/test_spark.py
+# Drivers whose executors come and go, or are killed: minutes each.
+LONG_SPARK := tests/spark/test_driver_kills.py tests/spark/test_driver_members.py
 # Much of the time of the tests is waiting, so that there is work for more than two cores.
 WORKERS ?= 4
 # More arguments for pytest: make test ARGS='-k checkpoint -x'
@@ -36,7 +38,7 @@ NODES ?= 2
 SPARK ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help cluster cluster-down demo test test-cluster test-cluster-faults test-cluster-scaling test-cluster-spark test-java test-live test-pages test-spark check lint simulate fuzz lock clean bench-operator
+.PHONY: help cluster cluster-down demo test test-cluster test-cluster-faults test-cluster-scaling test-cluster-spark test-java test-live test-pages test-spark test-spark-long check lint simulate fuzz lock clean bench-operator
 .SUFFIXES:
 
 help: ## say what each target does
@@ -85,9 +87,14 @@ test-java: ## the hub's contract by the official Java SDK: wants Java 17 and Mav
 	@$(PYTHON) scripts/prepare.py dev java
 	$(VENV)/python -m pytest tests/java $(ARGS)
 
-test-spark: ## the engine spark: wants Java 17, which is fetched on Debian where it is missing
+test-spark: ## the engine spark (6 minutes): wants Java 17, which is fetched on Debian
 	@$(PYTHON) scripts/prepare.py dev azurite spark
-	$(VENV)/python -m pytest -n 2 --dist loadscope --durations 10 tests/spark tests/unit/spark $(ARGS)
+	$(VENV)/python -m pytest -n 2 --dist loadscope --durations 10 \
+		$(addprefix --ignore=,$(LONG_SPARK)) tests/spark tests/unit/spark $(ARGS)
+
+test-spark-long: ## drivers of Spark, executors and workers that are killed, come and go (5 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite spark
+	$(VENV)/python -m pytest --durations 5 $(LONG_SPARK) $(ARGS)
 
 test-pages: ## the pages in Debian's Chromium, which is fetched; pictures go to build/pages
 	@$(PYTHON) scripts/prepare.py dev azurite axe chromium
