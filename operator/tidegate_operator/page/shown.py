@@ -14,6 +14,8 @@ from tidegate_operator.kinds import Document
 from tidegate_operator.plugin.reports import GroupReport, as_document, report_of
 from tidegate_operator.wording import age_seconds
 
+# An annotation that somebody puts on a group, for those who look at it.
+NOTE = "tidegate.dev/note"
 WELL, BUSY, REST, TROUBLE = "well", "busy", "rest", "trouble"
 _BUSY = frozenset(("Joining", "Moving", "Waiting", "NoPods"))
 _REST = frozenset(("Paused", "ScaledToZero", "Deleting"))
@@ -31,6 +33,7 @@ def row_of(document: Mapping[str, Any]) -> Document:
         "state": report.state or None,
         "tone": tone_of(report),
         "note": _note_of(report),
+        "said": (document["metadata"].get("annotations") or {}).get(NOTE),
         "ready": ready_of(status),
         "wanted": report.wanted,
         "partitions": report.partition_count,

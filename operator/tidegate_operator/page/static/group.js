@@ -22,7 +22,8 @@ function draw() {
   setText(byId("namespace"), group.namespace);
   setText(byId("name"), group.name);
   byId("state").replaceChildren(stateMark(group.state, group.tone));
-  byId("notes").replaceChildren(...group.conditions.filter((each) => each.isOfNote).map((each) => (
+  const said = group.said ? [make("li", "", group.said)] : [];
+  byId("notes").replaceChildren(...said, ...group.conditions.filter((each) => each.isOfNote).map((each) => (
     make("li", each.isTrouble ? "bad" : "", make("b", "", each.reason || each.type), " ", each.message))));
   drawFacts();
   drawMap(group, Date.now());
