@@ -168,6 +168,7 @@ class _Running:
             identity=f"{MANAGER}_{uuid.uuid4().hex[:8]}",
             leader_namespace=NAMESPACE,
             image=_IMAGE,
+            spark_image=_IMAGE,
             settled_tick_s=_TICK_S,
             # To look costs nothing here.
             secrets_every_s=_TICK_S,
