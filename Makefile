@@ -36,7 +36,7 @@ NODES ?= 2
 SPARK ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help cluster cluster-down demo demo-exact test test-cluster test-cluster-faults test-cluster-scaling test-cluster-spark test-java test-live test-pages test-spark check lint simulate fuzz lock clean bench-operator
+.PHONY: help docs docs-pictures cluster cluster-down demo demo-exact test test-cluster test-cluster-faults test-cluster-scaling test-cluster-spark test-java test-live test-pages test-spark check lint simulate fuzz lock clean bench-operator
 .SUFFIXES:
 
 help: ## say what each target does
@@ -96,6 +96,15 @@ test-spark: ## the engine spark: wants Java 17, which is fetched on Debian where
 test-pages: ## the pages in Debian's Chromium, which is fetched; pictures go to build/pages
 	@$(PYTHON) scripts/prepare.py dev azurite axe chromium
 	$(VENV)/python -m pytest --durations 5 tests/page $(ARGS)
+
+docs: ## the site of the documentation, into build/site; any warning is an error
+	@$(PYTHON) scripts/prepare.py docs
+	NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict --quiet
+	@echo 'build/site/index.html; to read while you write: $(VENV)/mkdocs serve'
+
+docs-pictures: ## its pictures, made anew from the running demo (2 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite chromium
+	$(VENV)/python tests/page/pictures.py
 
 check: ## lint and the unit tests: under a minute once set up
 	@$(PYTHON) scripts/prepare.py dev

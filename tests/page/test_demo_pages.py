@@ -32,7 +32,11 @@ def test_a_home_sees_its_alarm_within_seconds(
     browser.wait(IS_LIVE, "the page to be live")
     browser.wait("document.querySelectorAll('#sensors > li').length >= 5", "five sensors", 90)
     demo.press("a")
-    browser.wait("/glass/i.test(document.querySelector('[aria-labelledby=h-alarms]').innerText)", "the alarm", 20)
+    browser.wait(
+        "/glass/i.test(document.querySelector('[aria-labelledby=h-alarms]').innerText)",
+        "the alarm",
+        20,
+    )
     look_at(browser, pictures, "demo-home")
     assert browser.complaints() == []
 
