@@ -7,10 +7,8 @@ goes on where Python stood.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 from demo_groups import Groups
@@ -19,7 +17,15 @@ from demo_programs import EXAMPLE, ROOT, DemoError, Program, show, surroundings
 GROUP = "activity"
 STANDING_IN = "Python stands in: PySpark is being fetched"
 _NAME = f"metadata:\n  name: {GROUP}\n"
-_JAVA = "import os; from tidegate.spark.java import ensure_java; print(ensure_java(os.environ))"
+_JAVA = """
+import os
+from tidegate.settings import SettingsError
+from tidegate.spark.java import ensure_java
+try:
+    print(f"Java is in {ensure_java(os.environ)}")
+except SettingsError as problem:
+    raise SystemExit(str(problem))
+"""
 
 
 def group_text(file: str, note: str = "") -> str:
@@ -38,13 +44,14 @@ class GoingOver(threading.Thread):
         super().__init__(daemon=True)
         self._file = file
         self._groups = groups
-        self._program: Program | None = None
+        self._programs: list[Program] = []
         self._is_ended = False
 
     def run(self) -> None:
         try:
-            self._fetch("PySpark", "scripts/prepare.py", "spark")
-            self._fetch("Java", "-c", _JAVA)
+            java = self._begin("Java", "-c", _JAVA)
+            self._finish(self._begin("PySpark", "scripts/prepare.py", "spark"))
+            self._finish(java)
             if not self._is_ended:
                 show("spark: it is there; activity goes over to it, and goes on where it stood")
                 self._groups.delete(GROUP)
@@ -57,21 +64,21 @@ class GoingOver(threading.Thread):
     def end(self) -> None:
         """Nothing is fetched any more."""
         self._is_ended = True
-        if self._program is not None:
-            self._program.end()
+        for program in self._programs:
+            program.end()
 
-    def _fetch(self, what: str, *arguments: str) -> None:
-        if self._is_ended:
-            return
-        hear: Callable[[str], None] = lambda line: show(f"spark: {line}")  # noqa: E731
-        command = (sys.executable, *arguments)
-        self._program = program = Program(what, command, hear, surroundings(), ROOT)
-        try:
-            status = program.process.wait()
-        except subprocess.SubprocessError as problem:
-            raise DemoError(str(problem)) from problem
-        if status:
-            raise DemoError(f"{what} cannot be fetched: {program.last}")
+    def _begin(self, what: str, *arguments: str) -> Program:
+        def hear(line: str) -> None:
+            show(f"spark: {line}")
+
+        program = Program(what, (sys.executable, *arguments), hear, surroundings(), ROOT)
+        self._programs.append(program)
+        return program
+
+    def _finish(self, program: Program) -> None:
+        """Raises DemoError where it went wrong."""
+        if program.process.wait():
+            raise DemoError(f"{program.name} cannot be fetched: {program.last}")
 
     def _write(self, file: str, note: str = "") -> None:
         self._file.write_text(group_text(file, note), encoding="utf-8")

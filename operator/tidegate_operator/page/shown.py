@@ -67,6 +67,7 @@ def detail_of(document: Mapping[str, Any]) -> Document:
         "isPaused": bool(spec.get("paused")),
         "onFailure": delivery.get("onFailure", "retry"),
         "deadLetters": _letters_of(delivery.get("deadLetters") or {}),
+        "deadLettered": dead_lettered(status),
     }
 
 
@@ -77,6 +78,13 @@ def tone_of(report: GroupReport) -> str:
     if report.state in _BUSY or not report.has_status:
         return BUSY
     return WELL if report.state == "Balanced" else TROUBLE
+
+
+def dead_lettered(status: Mapping[str, Any]) -> int | None:
+    """Events that the owners of now have put aside since they began; None where nobody says."""
+    counts = (each.get("deadLettered") for each in status.get("partitionStates") or ())
+    known = [each for each in counts if each is not None]
+    return sum(known) if known else None
 
 
 def behind_of(status: Mapping[str, Any]) -> float | None:
