@@ -36,7 +36,7 @@ NODES ?= 2
 SPARK ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help docs docs-pictures cluster cluster-down demo demo-exact test test-cluster test-cluster-faults test-cluster-scaling test-cluster-spark test-java test-live test-pages test-spark check lint simulate fuzz lock clean bench-operator
+.PHONY: help docs docs-pictures cluster cluster-down demo demo-cluster demo-exact test test-cluster test-cluster-faults test-cluster-scaling test-cluster-spark test-java test-live test-pages test-spark check lint simulate fuzz lock clean bench-operator
 .SUFFIXES:
 
 help: ## say what each target does
@@ -46,6 +46,10 @@ help: ## say what each target does
 demo: ## the scenario with both pages, until Ctrl-C; see docs/demo.md
 	@$(PYTHON) scripts/prepare.py core azurite
 	@$(VENV)/python scripts/demo.py
+
+demo-cluster: ## the same on a cluster of kind, which is made, or on that of KUBECONFIG
+	@$(PYTHON) scripts/prepare.py dev azurite
+	@CLUSTER=$(CLUSTER) $(VENV)/python scripts/demo.py --cluster
 
 demo-exact: ## the demo with members killed for a minute, and all totals compared
 	@$(PYTHON) scripts/prepare.py core azurite

@@ -1,9 +1,9 @@
 """The demo: the scenario of the design on this machine, until Ctrl-C or for DEMO_SECONDS.
 
-`tidegate up` with a hub, storage and the groups `alarms` and `activity`; simulated homes; the
-residents' page and the console. Variables: HOMES, SEED, ENGINE (spark or python), PAGE_PORT,
-CONSOLE_PORT, DEMO_SECONDS; DEMO_KILLS=60 kills members at random for so long, then compares all
-totals with what the homes have sent, and ends with 1 where one is wrong.
+`tidegate up`, or with --cluster a cluster of kind, with a hub, storage and the groups `alarms` and
+`activity`; simulated homes; the residents' page and the console. Variables: HOMES, SEED, ENGINE
+(spark or python), PAGE_PORT, CONSOLE_PORT, DEMO_SECONDS; DEMO_KILLS=60 kills members at random for
+so long, then compares all totals with what the homes have sent, and ends with 1 where one is wrong.
 
 Rules: standard library only; run by the Python of `.venv`. Every program it starts is ended with
 it, also on Ctrl-C, SIGTERM and a closed terminal: homes, pages, then the groups, cleanly. It begins
@@ -25,19 +25,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
-from demo_groups import Groups
+from demo_cluster import ClusterPlace
 from demo_keys import keys
+from demo_local import LocalPlace
 from demo_programs import EXAMPLE, ROOT, DemoError, Program, show, surroundings
-from demo_settings import Settings
-from demo_spark import STANDING_IN, GoingOver, group_text
+from demo_settings import READY_S, Settings
+from demo_spark import GoingOver
 
-READY_S, DRAINED_S = 120.0, 240.0
+DRAINED_S = 240.0
 LINE_EVERY_S = 5.0
 LEAST_FREE_MB = 2_000
 HOMES_SHOWN = (17, 4, 170)
-# What the desk of `alarms` takes from one consumer, measured by a calm hour of all homes.
-DESK_TIMES = 2.0
-CALM_READINGS = 5 / 60
 HELP = """\
 keys:  c  a carbon monoxide sensor for every home     b  a burst: six times as much, for a minute
        a  glass breaks in the first home shown        k  kill a member, as a crash would
@@ -51,11 +49,12 @@ class EndRequest(BaseException):
 class Demo:
     """See the module."""
 
-    def __init__(self, settings: Settings, folder: Path) -> None:
+    def __init__(self, settings: Settings, folder: Path, *, is_on_cluster: bool) -> None:
         self._settings = settings
         self._folder = folder
-        self._state = folder / "state"
-        self._groups = Groups(self._state)
+        self._place: LocalPlace | ClusterPlace
+        self._place = (ClusterPlace if is_on_cluster else LocalPlace)(settings, folder)
+        self._groups = self._place.groups
         self._programs: list[Program] = []
         self._going_over: GoingOver | None = None
         self._dice = random.Random(settings.seed)
@@ -69,42 +68,24 @@ class Demo:
         begun, settings = time.monotonic(), self._settings
         homes = settings.homes or self._fitting()
         show(f"demo: SEED={settings.seed} HOMES={homes} ENGINE={settings.engine} do it again")
-        self._start_groups(homes)
-        storage = (self._state / "storage.txt").read_text(encoding="utf-8").strip()
-        events = (self._state / "events.txt").read_text(encoding="utf-8").strip()
+        storage, events = self._place.start(self._programs, homes)
+        self._storage = storage
         python, key = sys.executable, secrets.token_urlsafe(32)
         pages = surroundings(STORAGE=storage, RESIDENTS_KEY=key)
         page = f"127.0.0.1:{settings.page_port}"
         serve = (python, "-m", "residents", "serve", "--listen", page)
-        self._programs.append(Program("the residents' page", serve, _nobody, pages, EXAMPLE))
+        residents = Program("the residents' page", serve, _nobody, pages, EXAMPLE)
+        self._programs.append(residents)
         live = (python, "-m", "homes", "live", "--homes", str(homes), "--seed", str(settings.seed))
         sender = surroundings(TIDEGATE_EVENTS_CONNECTION_STRING=events)
-        self._programs.append(Program("homes", live, self._hear_homes, sender, EXAMPLE))
-        self._programs[1].until_said("serving at", READY_S)
+        self._homes = Program("homes", live, self._hear_homes, sender, EXAMPLE)
+        self._programs.append(self._homes)
+        residents.until_said("serving at", READY_S)
         self._show_where(page, pages, homes)
         show(f"demo: everything runs, {time.monotonic() - begun:.1f} s after its start")
-        if settings.engine == "spark":
-            self._going_over = GoingOver(self._group("activity"), self._groups)
+        self._going_over = self._place.go_over()
+        if self._going_over is not None:
             self._going_over.start()
-
-    def _start_groups(self, homes: int) -> None:
-        files = {"alarms": group_text("alarms.yaml")}
-        note = STANDING_IN if self._settings.engine == "spark" else ""
-        files["activity"] = group_text("activity.yaml", note)
-        for name, text in files.items():
-            self._group(name).write_text(text, encoding="utf-8")
-        desk = max(homes * CALM_READINGS * DESK_TIMES, 100.0)
-        command = (
-            sys.executable, "-m", "tidegate_operator.local", "up", "--no-view",
-            "--state", str(self._state), "--console", f"127.0.0.1:{self._settings.console_port}",
-            *(str(self._group(name)) for name in files),
-        )  # fmt: skip
-        variables = surroundings(DESK_READINGS_PER_S=f"{desk:.0f}")
-        self._programs.append(Program("tidegate up", command, show, variables))
-        self._programs[0].until_said("the console is at", READY_S)
-
-    def _group(self, name: str) -> Path:
-        return self._folder / f"{name}.yaml"
 
     def _fitting(self) -> int:
         told = subprocess.run(
@@ -121,7 +102,7 @@ class Demo:
         return int(found["homes"])
 
     def _show_where(self, page: str, variables: dict[str, str], homes: int) -> None:
-        show(f"demo: the console       http://127.0.0.1:{self._settings.console_port}")
+        self._place.show()
         shown = [number for number in HOMES_SHOWN if number < homes]
         names = [f"home-{number:06}" for number in shown]
         told = subprocess.run(
@@ -153,7 +134,7 @@ class Demo:
     def _press(self, key: str) -> None:
         if key in ("c", "b", "a"):
             word = {"c": "carbon-monoxide", "b": "burst", "a": f"alarm {HOMES_SHOWN[0]}"}[key]
-            self._programs[2].tell(word)
+            self._homes.tell(word)
             show(f"demo: {word}")
         elif key == "k":
             name = self._groups.kill_one(self._dice)
@@ -196,16 +177,15 @@ class Demo:
             killed += bool(name)
             show(f"demo: {name} is killed" if name else "demo: nobody to kill just now")
         truth = self._folder / "truth.json"
-        homes = self._programs.pop(2)
-        homes.tell(f"end {truth}")
-        homes.process.wait()
+        self._programs.remove(self._homes)
+        self._homes.tell(f"end {truth}")
+        self._homes.process.wait()
         show(f"demo: {killed} members were killed; now everything is handled, and then compared")
-        storage = (self._state / "storage.txt").read_text(encoding="utf-8").strip()
         self._until_drained()
         told = subprocess.run(
             [sys.executable, "-m", "homes", "check", str(truth)],
-            cwd=EXAMPLE, env=surroundings(STORAGE=storage), capture_output=True, text=True,
-            check=False,
+            cwd=EXAMPLE, env=surroundings(STORAGE=self._storage), capture_output=True,
+            text=True, check=False,
         )  # fmt: skip
         show(f"demo: {(told.stdout or told.stderr).strip()}")
         if told.returncode:
@@ -226,6 +206,7 @@ class Demo:
         """Everything, in the order of the module. Whether all of it ended well."""
         if self._going_over is not None:
             self._going_over.end()
+        self._place.close()
         ended_well = [program.end() for program in reversed(self._programs)]
         return all(ended_well)
 
@@ -274,7 +255,7 @@ def main() -> int:
         demo: Demo | None = None
         try:
             settings = Settings.read()
-            demo = Demo(settings, _folder(stack))
+            demo = Demo(settings, _folder(stack), is_on_cluster="--cluster" in sys.argv[1:])
             run(demo, settings)
         except EndRequest:
             show("\ndemo: ending")
@@ -285,7 +266,7 @@ def main() -> int:
         if demo is not None:
             ended_well = demo.end()
     if failure:
-        print(f"demo: {failure}", file=sys.stderr, flush=True)
+        show(f"demo: {failure}")
         return 1
     show("demo: everything has ended")
     return 0 if ended_well else 1

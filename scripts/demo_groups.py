@@ -38,7 +38,7 @@ class Groups:
 
     def line(self) -> str:
         """How they are, in a few words."""
-        return "   ".join(_words(name, each) for name, each in sorted(self.all().items()))
+        return line_of(self.all())
 
     def toggle_pause(self, name: str) -> bool:
         """Whether it is paused from now on."""
@@ -57,10 +57,7 @@ class Groups:
 
     def is_drained(self) -> bool:
         """Nothing waits anywhere, as far as that was told."""
-        groups = self.all()
-        return bool(groups) and all(
-            (each.get("status") or {}).get("lag") == 0 for each in groups.values()
-        )
+        return is_drained(self.all())
 
     def members(self) -> list[tuple[int, str]]:
         """The consumers' processes: pid and name."""
@@ -106,6 +103,17 @@ class Groups:
         except HTTPError as problem:
             said = json.loads(problem.read() or b"{}").get("message", str(problem))
             raise DemoError(f"`tidegate up` refuses: {said}") from None
+
+
+def line_of(groups: dict[str, dict[str, Any]]) -> str:
+    """How they are, in a few words."""
+    return "   ".join(_words(name, each) for name, each in sorted(groups.items()))
+
+
+def is_drained(groups: dict[str, dict[str, Any]]) -> bool:
+    """Nothing waits anywhere, as far as that was told."""
+    told = [(each.get("status") or {}).get("lag") for each in groups.values()]
+    return bool(told) and all(lag == 0 for lag in told)
 
 
 def _words(name: str, group: dict[str, Any]) -> str:

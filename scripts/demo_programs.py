@@ -6,10 +6,12 @@ demo alone, which then ends all of them in its own order.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "home-security"
+TIED = ROOT / "consumer" / "tidegate" / "spark" / "tied.py"
 END_S = 60.0
 
 
@@ -25,8 +28,9 @@ class DemoError(Exception):
 
 
 def show(line: str) -> None:
-    """Print a line at once."""
-    print(line, flush=True)
+    """Print a line at once. Where the terminal has gone away, all else goes on to its end."""
+    with contextlib.suppress(OSError, ValueError):
+        print(line, flush=True)
 
 
 def surroundings(**more: str) -> dict[str, str]:
@@ -57,8 +61,10 @@ class Program:
         self.said: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.last = ""
         self._hear = hear
+        # It ends with this process, however that ends: the kernel sees to that.
+        tie = (sys.executable, "-I", "-S", str(TIED), str(os.getpid()))
         self.process = subprocess.Popen(
-            command,
+            (*tie, *command),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.PIPE,

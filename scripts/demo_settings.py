@@ -13,6 +13,16 @@ from dataclasses import dataclass
 
 from demo_programs import DemoError, show
 
+READY_S = 120.0
+# How much the desk of `alarms` takes from one consumer, in the readings of a calm hour.
+DESK, DESK_TIMES = "DESK_READINGS_PER_S", 2.0
+CALM_READINGS = 5 / 60
+
+
+def desk_of(homes: int) -> str:
+    """What the desk takes, as its variable says it."""
+    return f"{max(homes * CALM_READINGS * DESK_TIMES, 100.0):.0f}"
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:

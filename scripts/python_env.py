@@ -130,7 +130,8 @@ def _install_layer(root: Path, venv: Path, layer: str) -> None:
     ]  # fmt: skip
     if layer in LAYERS_FROM_SOURCE:
         # The wheel that is made of them is unpacked at once: to compress it takes a minute.
-        command += ["--config-settings", "--build-option=--compression=stored"]
+        # Somebody waits for them: what is used of them is compiled when it is.
+        command += ["--config-settings", "--build-option=--compression=stored", "--no-compile"]
     else:
         command.append("--only-binary=:all:")
     try:

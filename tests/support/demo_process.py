@@ -10,6 +10,7 @@ where a test fails; whatever a failed test left of it is ended.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import socket
@@ -39,7 +40,7 @@ def free_ports() -> dict[str, str]:
 class DemoProcess:
     """See the module."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], *, reads: bool) -> None:
         self.process = subprocess.Popen(
             DEMO,
             env=os.environ | SMALL | free_ports() | environment,
@@ -50,7 +51,8 @@ class DemoProcess:
         )
         self.said = ""
         self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        if reads:
+            self._reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -87,13 +89,18 @@ class DemoProcess:
     def ended(self) -> int:
         """Its code, once it has ended."""
         code = self.process.wait()
-        self._reader.join()
+        if self._reader.is_alive():
+            self._reader.join()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
         return code
 
 
 @contextmanager
-def running_demo(**environment: str) -> Iterator[DemoProcess]:
-    demo = DemoProcess(environment)
+def running_demo(*, reads: bool = True, **environment: str) -> Iterator[DemoProcess]:
+    demo = DemoProcess(environment, reads=reads)
     try:
         yield demo
     finally:

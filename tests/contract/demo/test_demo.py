@@ -11,7 +11,8 @@ from pathlib import Path
 
 import psutil
 
-from support.demo_process import running_demo
+from support.demo_process import DemoProcess, running_demo
+from support.wait import wait_until
 
 RUNS = "demo: everything runs"
 
@@ -52,6 +53,31 @@ def test_ctrl_c_ends_the_demo_and_every_program_that_it_started() -> None:
     # Homes, page, `tidegate up`, hub, storage, and a consumer of each group.
     assert len(programs) >= 7
     assert not [program for program in programs if program.is_running()]
+
+
+def test_a_demo_whose_reader_has_gone_away_ends_all_the_same_when_it_is_asked_to() -> None:
+    with running_demo(reads=False) as demo:
+        demo.process.stdout.close()  # type: ignore[union-attr]
+        programs = wait_until(lambda: programs_of(demo, 7), 90, "its programs")
+        demo.process.send_signal(signal.SIGTERM)
+        assert demo.process.wait(120) in (0, 120)
+    assert not [program for program in programs if program.is_running()]
+
+
+def test_nothing_outlives_a_demo_that_is_killed() -> None:
+    with running_demo() as demo:
+        demo.until_said(RUNS)
+        programs = programs_of(demo, 7)
+        demo.process.kill()
+        demo.ended()
+        gone = lambda: not [each for each in programs if each.is_running()]  # noqa: E731
+        wait_until(gone, 30, "its programs to be gone")
+
+
+def programs_of(demo: DemoProcess, least: int) -> list[psutil.Process]:
+    """All that it has started; nothing before there are so many."""
+    found = psutil.Process(demo.process.pid).children(recursive=True)
+    return found if len(found) >= least else []
 
 
 def test_when_the_hub_ends_the_demo_says_so_and_ends_the_others() -> None:
