@@ -30,7 +30,7 @@ export PATH := $(CURDIR)/.tools/bin:$(PATH)
 # Some containers set it. Without compiled modules every process of the tests compiles them anew,
 # and every worker of pytest rewrites all tests: minutes in all.
 unexport PYTHONDONTWRITEBYTECODE
-export QUICK UPGRADE DEMO_SECONDS
+export QUICK UPGRADE DEMO_SECONDS DEMO_KILLS HOMES SEED ENGINE PAGE_PORT CONSOLE_PORT
 # Which cluster, and of how many nodes.
 CLUSTER ?= tidegate
 NODES ?= 2
@@ -38,16 +38,24 @@ NODES ?= 2
 SPARK ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help cluster cluster-down demo test test-cluster test-cluster-faults test-cluster-scaling test-cluster-spark test-java test-live test-pages test-spark test-spark-long check lint simulate fuzz lock clean bench-operator
+.PHONY: help docs docs-pictures cluster cluster-down demo demo-cluster demo-exact test test-cluster test-cluster-faults test-cluster-scaling test-cluster-spark test-java test-live test-pages test-spark test-spark-long check lint simulate fuzz lock clean bench-operator
 .SUFFIXES:
 
 help: ## say what each target does
 	@echo 'Usage: make TARGET'
 	@sed -n 's/^\([a-z][a-zA-Z%-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | sed 's/bench-%/bench-NAME/' | expand -t 18
 
-demo: ## run the hub with sensors sending and a reader printing, until Ctrl-C
-	@$(PYTHON) scripts/prepare.py core
+demo: ## the scenario with both pages, until Ctrl-C; see docs/demo.md
+	@$(PYTHON) scripts/prepare.py core azurite
 	@$(VENV)/python scripts/demo.py
+
+demo-cluster: ## the same on a cluster of kind, which is made, or on that of KUBECONFIG
+	@$(PYTHON) scripts/prepare.py dev azurite
+	@CLUSTER=$(CLUSTER) $(VENV)/python scripts/demo.py --cluster
+
+demo-exact: ## the demo with members killed for a minute, and all totals compared
+	@$(PYTHON) scripts/prepare.py core azurite
+	@DEMO_KILLS=$${DEMO_KILLS:-60} $(VENV)/python scripts/demo.py
 
 test: ## lint, then every test that wants no root and no Docker (10 minutes at most)
 	@$(PYTHON) scripts/prepare.py dev azurite js
@@ -99,6 +107,15 @@ test-spark-long: ## drivers of Spark, executors and workers that are killed, com
 test-pages: ## the pages in Debian's Chromium, which is fetched; pictures go to build/pages
 	@$(PYTHON) scripts/prepare.py dev azurite axe chromium
 	$(VENV)/python -m pytest --durations 5 tests/page $(ARGS)
+
+docs: ## the site of the documentation, into build/site; any warning is an error
+	@$(PYTHON) scripts/prepare.py docs
+	NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict --quiet
+	@echo 'build/site/index.html; to read while you write: $(VENV)/mkdocs serve'
+
+docs-pictures: ## its pictures, made anew from the running demo (2 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite chromium
+	$(VENV)/python tests/page/pictures.py
 
 check: ## lint and the unit tests: under a minute once set up
 	@$(PYTHON) scripts/prepare.py dev

@@ -45,6 +45,7 @@ LOCKS = (
     Lock("operator", "pyproject.toml", extras=("operator",)),
     Lock("fuzz", "pyproject.toml", extras=("fuzz",)),
     Lock("spark", "pyproject.toml", extras=("spark",)),
+    Lock("docs", "requirements/docs.in"),
     Lock("node", "requirements/node.in"),
     Lock("uv", "requirements/uv.in"),
 )

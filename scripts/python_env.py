@@ -128,7 +128,11 @@ def _install_layer(root: Path, venv: Path, layer: str) -> None:
         venv / "bin" / "python", "-m", "pip", "install", "--no-input", "--no-deps",
         "--disable-pip-version-check", "--require-hashes", "--requirement", lock,
     ]  # fmt: skip
-    if layer not in LAYERS_FROM_SOURCE:
+    if layer in LAYERS_FROM_SOURCE:
+        # The wheel that is made of them is unpacked at once: to compress it takes a minute.
+        # Somebody waits for them: what is used of them is compiled when it is.
+        command += ["--config-settings", "--build-option=--compression=stored", "--no-compile"]
+    else:
         command.append("--only-binary=:all:")
     try:
         with step(f"Python packages of requirements/{lock.name}", size, [venv, fetched]):

@@ -125,6 +125,8 @@ class Figures:
     # The first event that the source still has, where it comes after the next one to handle: what
     # lies between is lost.
     begins_at: int | None = None
+    # Events of it that the owner has put aside since its process began.
+    put_aside: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,8 @@ class PartitionLag:
     begins_at: int | None = None
     # Events were lost, now or a while ago: the owner says so for some minutes.
     is_lossy: bool = False
+    # Events that its owner has put aside, where that says so.
+    put_aside: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +239,7 @@ def _partition(
     if lag.events and said.behind_s is not None:
         lag = replace(lag, behind_s=said.behind_s + max(now - said_at, 0.0))
     is_lossy = lag.kind is LagKind.LOST or said.begins_at is not None
-    return PartitionLag(lag, handled, begins_at, is_lossy)
+    return PartitionLag(lag, handled, begins_at, is_lossy, said.put_aside)
 
 
 def _clear_at(found: PartitionLag, end: KnownEnd | None, before: float | None) -> float | None:

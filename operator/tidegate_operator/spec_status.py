@@ -94,6 +94,10 @@ class PartitionShape:
     behind_s: float | None = field(
         default=None, metadata=_said("How long its oldest event not yet handled has waited.")
     )
+    dead_lettered: int | None = field(
+        default=None,
+        metadata=_said("Events that its owner has put aside since that began.", **_LONG),
+    )
 
 
 @dataclass(frozen=True, slots=True)

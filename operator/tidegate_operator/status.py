@@ -46,6 +46,8 @@ _WAVERING = frozenset((Reason.ENOUGH, Reason.WAITING, Reason.LEARNING))
 # What an operator that has just begun does not know yet, and lets stand; figures, which are soon no
 # longer true, only as long as nothing keeps them from being known.
 _LEDGERS = ("partitions", "owned", "scaling")
+# What is told at once of a partition.
+_OF_PARTITIONS = ("partition", "owner", "epoch", "lagKind", "deadLettered")
 _FIGURES = ("lag", "lagKind", "lagPartitions", "behind", "partitionStates")
 
 
@@ -168,6 +170,7 @@ def partition_states(view: GroupView) -> Iterator[Document]:
                 "lag": lag.events,
                 "lagKind": str(lag.kind),
                 "behindSeconds": None if lag.behind_s is None else round(lag.behind_s, 1),
+                "deadLettered": known.put_aside,
             }
         )
 
@@ -217,7 +220,7 @@ def _lasting(status: Mapping[str, Any]) -> Document:
         [(each.get("time"), each.get("to")) for each in size.get("decisions") or ()],
     )
     lasting["partitionStates"] = [
-        (each.get("partition"), each.get("owner"), each.get("epoch"), each.get("lagKind"))
+        tuple(each.get(name) for name in _OF_PARTITIONS)
         for each in status.get("partitionStates") or ()
     ]
     return lasting

@@ -93,10 +93,11 @@ class Browser:
         return self._act("goog/cdp/execute", {"cmd": name, "params": parameters})
 
     def screenshot(self, file: Path) -> None:
-        """The whole page, also what has to be scrolled to."""
+        """The whole page, also what has to be scrolled to; .png, or .webp where that is said."""
         file.parent.mkdir(parents=True, exist_ok=True)
+        kind = file.suffix.removeprefix(".")
         told = self.command(
-            "Page.captureScreenshot", {"format": "png", "captureBeyondViewport": True}
+            "Page.captureScreenshot", {"format": kind, "captureBeyondViewport": True}
         )
         file.write_bytes(base64.b64decode(told["data"]))
 

@@ -13,7 +13,7 @@ from tidegate.model import Figures
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _TENTHS, _THOUSANDTHS = 10, 1000
-_FIELDS = 7
+_FIELDS = 8
 
 
 def rounded(figures: Figures) -> Figures:
@@ -22,7 +22,7 @@ def rounded(figures: Figures) -> Figures:
 
 
 def pack_figures(figures: Figures) -> str:
-    """`end:handled:behind:arriving:handling:busy:begins`, without what is empty at the end."""
+    """`end:handled:behind:arriving:handling:busy:begins:aside`, without empty ones at the end."""
     fields = (
         _whole(figures.end),
         _whole(figures.handled),
@@ -31,6 +31,7 @@ def pack_figures(figures: Figures) -> str:
         _scaled(figures.handling or None, _TENTHS),
         _scaled(figures.busy or None, _THOUSANDTHS),
         _whole(figures.begins_at),
+        _whole(figures.put_aside),
     )
     return ":".join(fields).rstrip(":")
 
@@ -38,7 +39,7 @@ def pack_figures(figures: Figures) -> str:
 def unpack_figures(text: str) -> Figures:
     fields = [_read(field) for field in text.split(":")[:_FIELDS]]
     fields += [None] * (_FIELDS - len(fields))
-    end, handled, behind, arriving, handling, busy, begins_at = fields
+    end, handled, behind, arriving, handling, busy, begins_at, put_aside = fields
     return Figures(
         end,
         handled,
@@ -47,6 +48,7 @@ def unpack_figures(text: str) -> Figures:
         (handling or 0) / _TENTHS,
         (busy or 0) / _THOUSANDTHS,
         begins_at,
+        put_aside,
     )
 
 

@@ -9,7 +9,7 @@ does.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple
@@ -104,11 +104,15 @@ class Meter(Observer):
         self._board = board
         self._clock = clock
         self._tracks: dict[PartitionId, _Track] = {}
+        # As long as the process: who gets a partition back goes on counting.
+        self._put_aside: Counter[PartitionId] = Counter()
 
     def hear(self, fact: facts.Fact) -> None:
         match fact:
             case facts.BatchHandled():
                 self._track(fact.partition).handled(fact.events, fact.worked_s)
+            case facts.DeadLettered():
+                self._put_aside[fact.partition] += fact.events
             case facts.EndKnown():
                 self._track(fact.partition).end_known(fact.at, fact.sequence)
             case facts.ReaderOpened():
@@ -150,6 +154,7 @@ class Meter(Observer):
                 handling=handling,
                 busy=busy,
                 begins_at=lost.begins_at if lost and now - lost.at < _LOSS_TOLD_S else None,
+                put_aside=self._put_aside[partition],
             )
         )
 

@@ -18,6 +18,7 @@ from tidegate.ops import observer as facts
 from tidegate.ops.around import Ops, OpsSettings, around
 from tidegate.ops.board import Board
 from tidegate.ops.observer import Observer
+from tidegate.spark.file_note import FileNote
 from tidegate.spark.gauges import Gauges
 from tidegate.spark.pod_note import PodNote
 from tidegate.spark.standing import Standing
@@ -76,7 +77,7 @@ async def around_driver(
     setup: Setup,
     board: DriverBoard,
     standing: Standing,
-    note: PodNote | None,
+    note: PodNote | FileNote | None,
     environment: Mapping[str, str],
     relay: Relay,
 ) -> AsyncIterator[Ops]:

@@ -21,6 +21,7 @@ from tidegate.spark import shipping
 from tidegate.spark.around import DriverBoard, Relay, around_driver
 from tidegate.spark.columns import columns_of, source_schema
 from tidegate.spark.failures import shortened
+from tidegate.spark.file_note import PLACE, FileNote
 from tidegate.spark.hub_place import check_group
 from tidegate.spark.java import ensure_java
 from tidegate.spark.office import Office
@@ -80,9 +81,11 @@ class Parts:
 
     def new_office(self) -> Office:
         options, cluster, relay = self.options, self._cluster, Relay()
-        note = None
+        note: PodNote | FileNote | None = None
         if cluster is not None:
             note = PodNote(cluster.namespace, cluster.pod, self.standing)
+        elif self._environment.get(PLACE):
+            note = FileNote(Path(self._environment[PLACE]), self.standing)
 
         def around() -> Any:
             return around_driver(

@@ -44,8 +44,8 @@ def parser() -> argparse.ArgumentParser:
         "--poll-s", type=float, default=POLL_S, metavar="S",
         help="how often to look for what is new (default: %(default)g)",
     )  # fmt: skip
-    link = commands.add_parser("link", help="print the link of a home, which opens its page alone")
-    link.add_argument("home", help="such as home-000017")
+    link = commands.add_parser("link", help="print links: each opens the page of one home")
+    link.add_argument("homes", nargs="+", metavar="HOME", help="such as home-000017")
     link.add_argument("--days", type=float, default=30.0, help="it opens so long (default: 30)")
     link.add_argument(
         "--base", default="http://127.0.0.1:8090", metavar="URL",
@@ -82,7 +82,8 @@ def _carry_out(arguments: argparse.Namespace, environment: Mapping[str, str]) ->
     keys = _keys(arguments.key_file, environment)
     if arguments.command == "link":
         until = int(time.time() + arguments.days * _DAY_S)
-        print(link_text(keys, arguments.home, until, arguments.base))
+        for home in arguments.homes:
+            print(link_text(keys, home, until, arguments.base))
         return 0
     if not environment.get(STORAGE):
         raise SettingsError(f"set {STORAGE} to the connection string of the storage account")

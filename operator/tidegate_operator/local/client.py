@@ -59,6 +59,11 @@ class Client:
         what = f"change {kind.name} {namespace}/{name}"
         return await self._ask(what, "PATCH", kind.path(namespace, name), body=body)
 
+    async def delete(self, kind: Kind, namespace: str, name: str) -> None:
+        """Raises NotThere."""
+        what = f"delete {kind.name} {namespace}/{name}"
+        await self._ask(what, "DELETE", kind.path(namespace, name))
+
     async def list(
         self,
         kind: Kind,

@@ -21,9 +21,10 @@ import yaml
 
 from tidegate.commands.codes import Code
 from tidegate.ops import logs
+from tidegate.ops.serving import Address
 from tidegate_operator.kinds import CONSUMER_GROUP, Document
 from tidegate_operator.kube_errors import KubeError
-from tidegate_operator.local.client import asking
+from tidegate_operator.local.client import Client, asking
 from tidegate_operator.local.given import NAMESPACE
 from tidegate_operator.local.shown import table
 from tidegate_operator.local.state import NotRunningError, State, default_folder
@@ -40,6 +41,8 @@ from tidegate_operator.plugin.commands import (
 
 _PROGRAM = "tidegate"
 _MOST_PARTITIONS = 1024
+_LOOPBACK = "127.0.0.1"
+_LOOK_S = 0.2
 
 
 def _add_state(made: argparse.ArgumentParser) -> None:
@@ -89,6 +92,11 @@ class _Up:
             help="of the operator's own log (default: %(default)s)",
         )
         add("--no-view", action="store_true", help="lines, also on a terminal")
+        add(
+            "--console",
+            metavar="[HOST:]PORT",
+            help="serve the console there, to who is on this machine, such as 127.0.0.1:8081",
+        )
 
     def run(self, arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
         """Raises SettingsError."""
@@ -104,6 +112,7 @@ class _Up:
             arguments.partitions,
             arguments.log_level,
             not arguments.no_view,
+            _console(arguments.console),
         )
         try:
             return asyncio.run(up(options, environment))
@@ -113,6 +122,13 @@ class _Up:
         except (EmbeddedError, EndedError, KubeError) as problem:
             print(f"{_PROGRAM} up: {problem}", file=sys.stderr)
             return Code.FAILED
+
+
+def _console(text: str | None) -> Address | None:
+    """Where the console is; of loopback where no host is said. Raises SettingsError."""
+    if text is None:
+        return None
+    return Address.parse(text if ":" in text else f"{_LOOPBACK}:{text}")
 
 
 def _partitions(text: str) -> int:
@@ -200,7 +216,24 @@ def _replicas(text: str) -> int:
     return int(text)
 
 
+def _add_delete(made: argparse.ArgumentParser) -> None:
+    made.add_argument("name", metavar="NAME", help="the ConsumerGroup")
+
+
+async def _delete(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    """As `kubectl delete` does: until it is gone."""
+    await cluster.group(arguments.name)
+    client = cluster.kube
+    assert isinstance(client, Client)
+    await client.delete(CONSUMER_GROUP, cluster.namespace, arguments.name)
+    while await client.find(CONSUMER_GROUP, cluster.namespace, arguments.name) is not None:
+        await asyncio.sleep(_LOOK_S)
+    print(f"group {arguments.name} is deleted; its positions are kept")
+    return Code.DONE
+
+
 UP = _Up()
+DELETE = _Asking(Command(_delete, "end a group; its ledger is kept", _add_delete))
 GET = _Asking(Command(_get, "show the groups, as `kubectl get consumergroups` does", _add_get))
 SCALE = _of_one(Command(actions.scale, "say how many consumers there are to be", _add_scale))
 EXPLAIN, MOVE, PARTITIONS, PAUSE, RESUME, WATCH = (

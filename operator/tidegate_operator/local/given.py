@@ -166,11 +166,6 @@ def _read_other(given: Given, path: Path, value: Value) -> None:
 def _read_group(given: Given, path: Path, value: Value, environment: Mapping[str, str]) -> None:
     # With the lines of the file, before anything in it is replaced.
     spec = check_group(OperatorSpec, value, str(path))
-    if spec.engine is not EngineKind.PYTHON:
-        raise FileError(
-            f"{path}:{value.line}: spec.engine {spec.engine} cannot be run by `tidegate up` yet: "
-            "`tidegate run` drives Spark on this machine, from a group file with the same spec"
-        )
     document: Document = plain_of(value)
     metadata = document.get("metadata") or {}
     if not isinstance(metadata, dict) or not metadata.get("name"):
@@ -277,11 +272,21 @@ def _find_beside(document: Document, path: Path) -> list[Path]:
     if not found.is_file():
         raise SettingsError(f"{path}: spec.handler.code: there is no file {found}")
     handler["code"] = f"{found}:{function}"
-    template = spec["template"] = dict(spec.get("template") or {})
+    # Of the pod that reads it.
+    place = _made(spec, "spark", "driver") if spec.get("engine") == EngineKind.SPARK else spec
+    template = place["template"] = dict(place.get("template") or {})
     metadata = template["metadata"] = dict(template.get("metadata") or {})
     digest = hashlib.sha256(found.read_bytes()).hexdigest()[:16]
     metadata["annotations"] = {**(metadata.get("annotations") or {}), HANDLER_HASH: digest}
     return [found]
+
+
+def _made(spec: dict[str, Any], *steps: str) -> dict[str, Any]:
+    """A section of its own, also where there was none."""
+    for step in steps:
+        spec[step] = dict(spec.get(step) or {})
+        spec = spec[step]
+    return spec
 
 
 def _section(spec: Mapping[str, Any], steps: Iterable[str]) -> dict[str, Any] | None:

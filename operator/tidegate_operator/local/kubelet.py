@@ -19,13 +19,15 @@ from typing import Any
 
 import aiohttp
 
-from tidegate_operator.engines.pod import CONSUMER
+from tidegate_operator.facts import role_of
 from tidegate_operator.kinds import POD, Document, Kind, ObjectName
+from tidegate_operator.local.executors import Executors
 from tidegate_operator.local.pod_life import Life, Probe
 from tidegate_operator.local.pod_room import Room, RoomError, leave_room
 from tidegate_operator.local.probing import Asker, ask
 from tidegate_operator.local.processes import Process, free_port
 from tidegate_operator.local.store import Store
+from tidegate_operator.pod_nouns import Role
 
 _AGAIN_S = 2.0
 # What of a log is told where a process left no last words.
@@ -88,7 +90,8 @@ class Kubelet:
             self._machine.store.end_pod(pod.name, pod.uid)
 
     def _hear(self, kind: Kind, document: Mapping[str, Any], is_gone: bool) -> None:
-        if kind != POD or is_gone:
+        # An executor is a process of its driver.
+        if kind != POD or is_gone or role_of(document) is Role.EXECUTOR:
             return
         metadata = document["metadata"]
         pod = self._pods.get(metadata["uid"])
@@ -105,13 +108,14 @@ class _Pod:
     def __init__(self, machine: Machine, document: Document) -> None:
         self._machine = machine
         self._document = document
-        self._life = Life()
+        role = str(role_of(document))
+        self._life = Life(container=role)
         self._process: Process | None = None
         metadata, spec = document["metadata"], document["spec"]
         self.name = ObjectName(POD, metadata["namespace"], metadata["name"])
         self.uid: str = metadata["uid"]
         self._grace_s = float(spec["terminationGracePeriodSeconds"])
-        self._container = next(each for each in spec["containers"] if each["name"] == CONSUMER)
+        self._container = next(each for each in spec["containers"] if each["name"] == role)
         self._group = metadata["labels"]["app.kubernetes.io/instance"]
         self.stop = asyncio.Event()
         self._is_killed = False
@@ -158,6 +162,7 @@ class _Pod:
         port = free_port()
         room.last_words.write_bytes(b"")
         try:
+            executors = self._executors(room)
             process = await Process.started(room.command(port), room.variables, room.log)
         except OSError as problem:
             self._tell(self._life.not_made(f"its process cannot be started: {problem}"))
@@ -176,13 +181,19 @@ class _Pod:
                     is_dead=self._is_dead,
                 )
             )
+            beside = [asks]
+            if executors is not None:
+                node = self._document["spec"]["nodeName"]
+                beside.append(asyncio.create_task(executors.follow(node)))
             try:
                 await self._until_end(process)
             finally:
-                asks.cancel()
-                await asyncio.wait([asks])
-            if not asks.cancelled():
-                asks.result()
+                for task in beside:
+                    task.cancel()
+                await asyncio.wait(beside)
+            for task in beside:
+                if not task.cancelled():
+                    task.result()
         finally:
             process.kill()
             code = await process.ended()
@@ -190,6 +201,12 @@ class _Pod:
         message = _last_words(room, code)
         self._tell(self._life.ended(self._machine.wall(), code, message))
         self._say_end(code, message)
+
+    def _executors(self, room: Room) -> Executors | None:
+        """Of the life of a driver that begins."""
+        if room.spark is None:
+            return None
+        return Executors(self._machine.store, self.name, room.spark, self._machine.wall)
 
     async def _until_end(self, process: Process) -> None:
         """Of itself, or because it is asked to."""

@@ -32,6 +32,8 @@ class Life:
     waiting: str = "ContainerCreating"
     waiting_message: str = ""
     last: Mapping[str, Any] | None = None
+    # What it is called.
+    container: str = CONSUMER
 
     def started(self, at: float) -> Life:
         again = self.last is not None
@@ -66,7 +68,9 @@ class Life:
         return 0.0 if self.failures < 2 else min(2.0 ** (self.failures - 2), _LONGEST_REST_S)
 
     def resting(self, pod: str) -> Life:
-        message = f"back-off {self.rest_s:g}s restarting failed container={CONSUMER} pod={pod}"
+        message = (
+            f"back-off {self.rest_s:g}s restarting failed container={self.container} pod={pod}"
+        )
         return replace(self, waiting="CrashLoopBackOff", waiting_message=message)
 
     def not_made(self, why: str) -> Life:
@@ -81,7 +85,7 @@ class Life:
             "conditions": [_condition("PodScheduled", True), _condition("Ready", self.is_ready)],
             "containerStatuses": [
                 {
-                    "name": CONSUMER,
+                    "name": self.container,
                     "ready": self.is_ready,
                     "restartCount": self.restarts,
                     "state": self._state(),

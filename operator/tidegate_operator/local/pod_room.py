@@ -22,12 +22,27 @@ from typing import Any
 import yaml
 
 from tidegate.commands.last_words import ELSEWHERE
-from tidegate_operator.engines.pod import CONSUMER, VOLUMES
+from tidegate.spark import session_conf as spark
+from tidegate.spark.file_note import PLACE as NOTE
+from tidegate_operator.engines.pod import VOLUMES
+from tidegate_operator.facts import role_of
 from tidegate_operator.kinds import CONFIG_MAP, SECRET, Document, Kind, ObjectName
+from tidegate_operator.local.executors import DriverFiles
+from tidegate_operator.pod_nouns import Role
 
 _OWN = "TIDEGATE_"
 # Which variable says where Python looks first.
 _PATH = "PYTHONPATH"
+# What a driver finds in a cluster alone; by the first of these it knows that it is in one.
+_OF_CLUSTERS = (
+    spark.NAMESPACE,
+    spark.POD_IP,
+    spark.IMAGE,
+    spark.PULL_POLICY,
+    spark.ACCOUNT,
+    spark.TEMPLATE,
+    spark.EXECUTORS,
+)
 
 Find = Callable[[ObjectName], Document | None]
 
@@ -47,12 +62,16 @@ class Room:
     variables: Mapping[str, str]
     # What the pod template wants and a process does not get.
     left_out: tuple[str, ...]
+    # Of a driver alone.
+    spark: DriverFiles | None = None
 
     def command(self, port: int) -> list[str]:
         """The consumer, answering at this port of loopback."""
         words = [sys.executable, "-m", "tidegate", "run", *self.arguments]
         at = words.index("--listen") + 1
         words[at] = f"127.0.0.1:{port}"
+        if self.spark is not None:
+            words += ["--executors-file", str(self.spark.count)]
         return words
 
 
@@ -67,8 +86,8 @@ class Place:
 
 def room_of(pod: Document, place: Place, find: Find, environment: Mapping[str, str]) -> Room:
     """Makes the pod's folder. Raises RoomError."""
-    metadata, spec = pod["metadata"], pod["spec"]
-    container = next(each for each in spec["containers"] if each["name"] == CONSUMER)
+    metadata, wanted = pod["metadata"], pod["spec"]
+    container = next(each for each in wanted["containers"] if each["name"] == role_of(pod))
     folder = place.pods / metadata["namespace"] / metadata["name"]
     places = _Places(folder)
     try:
@@ -83,6 +102,12 @@ def room_of(pod: Document, place: Place, find: Find, environment: Mapping[str, s
         ) from problem
     its_own = {name: places.inside(value) for name, value in _variables(pod, container, find)}
     variables = {key: each for key, each in environment.items() if not key.startswith(_OWN)}
+    driver = None
+    if role_of(pod) is Role.DRIVER:
+        first = int(its_own.get(spark.EXECUTORS) or 1)
+        driver = DriverFiles(folder / "note.json", folder / "executors", first)
+        its_own = {key: each for key, each in its_own.items() if key not in _OF_CLUSTERS}
+        its_own[NOTE] = str(driver.note)
     search = [*map(str, place.search), *filter(None, [environment.get(_PATH)])]
     if search:
         variables[_PATH] = os.pathsep.join(search)
@@ -92,7 +117,8 @@ def room_of(pod: Document, place: Place, find: Find, environment: Mapping[str, s
         last_words,
         tuple(places.inside(each) for each in container["args"][1:]),
         {**variables, **its_own, ELSEWHERE: str(last_words), "PYTHONUNBUFFERED": "1"},
-        tuple(_left_out(spec, container)),
+        tuple(_left_out(wanted, container)),
+        driver,
     )
 
 

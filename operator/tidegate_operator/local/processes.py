@@ -79,6 +79,9 @@ class Process:
         while True:
             done, _ = await asyncio.wait([waiting], timeout=_LOG_EVERY_S)
             if done:
+                # As with a container: what it has started and left behind ends with it.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
                 return waiting.result()
             if log.exists() and log.stat().st_size > _LOG_BYTES:
                 # It is written at its end, wherever that is.

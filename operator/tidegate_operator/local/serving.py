@@ -2,7 +2,7 @@
 
 Rules: on loopback alone, and to whoever has the token of the state folder alone, in the Kubernetes
 API's own paths and words, so that one client reads the errors of both. Objects are only read, but
-for the spec of a ConsumerGroup, which may be changed.
+for a ConsumerGroup, whose spec may be changed, and which may be deleted.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ async def serving(store: Store, token: str) -> AsyncIterator[Served]:
         app.router.add_get(f"{inside}/{{name}}", _reads(store, kind))
         if kind == CONSUMER_GROUP:
             app.router.add_patch(f"{inside}/{{name}}", _changes(store, kind))
+            app.router.add_delete(f"{inside}/{{name}}", _deletes(store, kind))
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:
@@ -113,5 +114,14 @@ def _changes(store: Store, kind: Kind) -> Handler:
         name = _name(kind, request)
         version, uid = seen.get("resourceVersion"), seen.get("uid")
         return web.json_response(store.patch(name, changes, version, uid))
+
+    return answer
+
+
+def _deletes(store: Store, kind: Kind) -> Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        name = _name(kind, request)
+        store.delete(name, store.get(name)["metadata"]["uid"])
+        return web.json_response({"kind": "Status", "status": "Success"})
 
     return answer

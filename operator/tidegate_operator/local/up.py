@@ -18,11 +18,17 @@ import sys
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
 from dataclasses import dataclass
 from pathlib import Path
 
 from tidegate.commands.codes import Code
+from tidegate.ops.serving import Address
 from tidegate_operator.local.admission import admit
 from tidegate_operator.local.api import LocalApi, watching
 from tidegate_operator.local.controllers import Controllers
@@ -35,6 +41,8 @@ from tidegate_operator.local.serving import serving
 from tidegate_operator.local.state import State
 from tidegate_operator.local.store import Store
 from tidegate_operator.local.voice import Voice
+from tidegate_operator.page.admission import Loopback
+from tidegate_operator.page.serving import serve_console
 from tidegate_operator.running import Operator
 from tidegate_operator.secrets import KnownSecrets
 from tidegate_operator.settings import OperatorSettings
@@ -60,6 +68,8 @@ class Options:
     partitions: int = 16
     log_level: str = "WARNING"
     has_view: bool = True
+    # Where the console is served, if it is.
+    console: Address | None = None
 
 
 class Ending:
@@ -108,7 +118,7 @@ async def up(options: Options, environment: Mapping[str, str]) -> int:
                 return Code.DONE
             _say_where(voice, given, ours, state)
             running = _Running(given, read_files, state, ours, voice, hidden, environment)
-            return await running.run(ending, is_shown=options.has_view)
+            return await running.run(ending, options.console, is_shown=options.has_view)
 
 
 def _say_where(voice: Voice, given: Given, ours: Embedded, state: State) -> None:
@@ -158,6 +168,7 @@ class _Running:
             identity=f"{MANAGER}_{uuid.uuid4().hex[:8]}",
             leader_namespace=NAMESPACE,
             image=_IMAGE,
+            spark_image=_IMAGE,
             settled_tick_s=_TICK_S,
             # To look costs nothing here.
             secrets_every_s=_TICK_S,
@@ -172,10 +183,14 @@ class _Running:
         for document in given.documents(self._ours.connections):
             self._store.apply(document, MANAGER)
 
-    async def run(self, ending: Ending, *, is_shown: bool) -> int:
-        """Raises what a part of it ends with by itself."""
+    async def run(self, ending: Ending, console: Address | None, *, is_shown: bool) -> int:
+        """Raises what a part of it ends with by itself, and ServingError."""
         self._store.listen(self._voice.hear)
-        async with serving(self._store, secrets.token_urlsafe(24)) as served:
+        async with AsyncExitStack() as stack:
+            served = await stack.enter_async_context(
+                serving(self._store, secrets.token_urlsafe(24))
+            )
+            await self._show(console, stack)
             self._state.serve(served)
             self._take(self._given)
             # The kubelet first: it hears of every pod.
@@ -197,6 +212,14 @@ class _Running:
                     part.result()
             self._voice.say("", "all of it has ended" if code == Code.DONE else "cut off")
             return code
+
+    async def _show(self, console: Address | None, stack: AsyncExitStack) -> None:
+        """The console, of what the operator knows."""
+        if console is None:
+            return
+        shown = await serve_console(console, self._operator.cache, Loopback(), time.time)
+        stack.push_async_callback(shown.close)
+        self._voice.say("", f"the console is at {shown.url}")
 
     async def _end(self, parts: Sequence[asyncio.Task[None]], ending: Ending) -> int:
         kubelet, *others = parts

@@ -14,6 +14,8 @@ from tidegate_operator.kinds import Document
 from tidegate_operator.plugin.reports import GroupReport, as_document, report_of
 from tidegate_operator.wording import age_seconds
 
+# An annotation that somebody puts on a group, for those who look at it.
+NOTE = "tidegate.dev/note"
 WELL, BUSY, REST, TROUBLE = "well", "busy", "rest", "trouble"
 _BUSY = frozenset(("Joining", "Moving", "Waiting", "NoPods"))
 _REST = frozenset(("Paused", "ScaledToZero", "Deleting"))
@@ -31,6 +33,7 @@ def row_of(document: Mapping[str, Any]) -> Document:
         "state": report.state or None,
         "tone": tone_of(report),
         "note": _note_of(report),
+        "said": (document["metadata"].get("annotations") or {}).get(NOTE),
         "ready": ready_of(status),
         "wanted": report.wanted,
         "partitions": report.partition_count,
@@ -64,6 +67,7 @@ def detail_of(document: Mapping[str, Any]) -> Document:
         "isPaused": bool(spec.get("paused")),
         "onFailure": delivery.get("onFailure", "retry"),
         "deadLetters": _letters_of(delivery.get("deadLetters") or {}),
+        "deadLettered": dead_lettered(status),
     }
 
 
@@ -74,6 +78,13 @@ def tone_of(report: GroupReport) -> str:
     if report.state in _BUSY or not report.has_status:
         return BUSY
     return WELL if report.state == "Balanced" else TROUBLE
+
+
+def dead_lettered(status: Mapping[str, Any]) -> int | None:
+    """Events that the owners of now have put aside since they began; None where nobody says."""
+    counts = (each.get("deadLettered") for each in status.get("partitionStates") or ())
+    known = [each for each in counts if each is not None]
+    return sum(known) if known else None
 
 
 def behind_of(status: Mapping[str, Any]) -> float | None:

@@ -1,99 +1,107 @@
-"""`make demo`, as a person meets it: it shows readings, and leaves nothing behind when it ends."""
+"""`make demo`, as a person meets it: both pages are up, keys do what they say, totals are exact
+whatever is killed, and nothing is left behind when it ends."""
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import socket
+import urllib.request
 from pathlib import Path
 
 import psutil
 
-from support.tree import ROOT
+from support.demo_process import DemoProcess, running_demo
+from support.wait import wait_until
 
-DEMO = (sys.executable, str(ROOT / "scripts" / "demo.py"))
-SHOWS_READINGS = re.compile(r"  +[1-9]\d* events/s  \d+ homes  \d+ partitions  ")
-
-
-@contextmanager
-def demo(**environment: str) -> Iterator[subprocess.Popen[str]]:
-    """A running demo; whatever a failed test left of it is ended."""
-    with subprocess.Popen(
-        DEMO,
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as running:
-        try:
-            yield running
-        finally:
-            if running.poll() is None:
-                running.terminate()
+RUNS = "demo: everything runs"
 
 
-def lines_until(running: subprocess.Popen[str], sign: re.Pattern[str]) -> list[str]:
-    """What the demo prints, up to the first line with this sign in it."""
-    assert running.stdout is not None
-    printed = []
-    for line in running.stdout:
-        printed.append(line)
-        if sign.search(line):
-            return printed
-    raise AssertionError(f"the demo ended without '{sign.pattern}':\n{''.join(printed)}")
+def text_of(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return str(answer.read().decode())
 
 
-def count(said: str, output: str) -> int:
-    """The number in a line such as 'sensors: sent 1,868 readings'."""
-    found = re.search(rf"{said} ([\d,]+) readings", output)
-    assert found, output
-    return int(found[1].replace(",", ""))
+def test_both_pages_are_up_and_keys_do_what_they_say() -> None:
+    with running_demo() as demo:
+        demo.until_said(RUNS)
+        assert "Groups · Tidegate" in text_of(demo.console())
+        assert "<main" in text_of(demo.home())
+        demo.until_said(r"activity \(python\): 1/1 consumers.*alarms \(python\): 1/1")
+        demo.until_said("with 6 sensors", demo.press("c"))
+        demo.until_said("has joined", demo.press("k"))
+        demo.until_said("alarms  Paused", demo.press("p"))
+        demo.until_said("alarms  Resumed", demo.press("p"))
+        demo.press("q")
+        assert demo.ended() == 0, demo.said
+        assert demo.said.endswith("demo: everything has ended\n")
 
 
-def test_the_demo_shows_readings_and_ends_by_itself_after_its_seconds() -> None:
-    # Its programs take their time to start where the machine is busy.
-    with demo(DEMO_SECONDS="15") as running:
-        output, _ = running.communicate()
-    assert running.returncode == 0, output
-    assert SHOWS_READINGS.search(output), output
-    assert 0 < count("reader: read", output) <= count("sensors: sent", output)
-    assert output.endswith("demo: everything has ended\n")
+def test_it_ends_by_itself_after_its_seconds_and_leaves_nothing() -> None:
+    with running_demo(DEMO_SECONDS="5") as demo:
+        assert demo.ended() == 0, demo.said
+        run = demo.until_said(r"see (\S+)/state/events.txt")
+    assert not Path(run[1]).exists()
 
 
 def test_ctrl_c_ends_the_demo_and_every_program_that_it_started() -> None:
-    with demo() as running:
-        lines_until(running, SHOWS_READINGS)
-        programs = psutil.Process(running.pid).children(recursive=True)
-        running.send_signal(signal.SIGINT)
-        output, _ = running.communicate()
-    assert len(programs) == 3
-    assert running.returncode == 0, output
+    with running_demo() as demo:
+        demo.until_said(RUNS)
+        programs = psutil.Process(demo.process.pid).children(recursive=True)
+        demo.process.send_signal(signal.SIGINT)
+        assert demo.ended() == 0, demo.said
+    # Homes, page, `tidegate up`, hub, storage, and a consumer of each group.
+    assert len(programs) >= 7
     assert not [program for program in programs if program.is_running()]
+
+
+def test_a_demo_whose_reader_has_gone_away_ends_all_the_same_when_it_is_asked_to() -> None:
+    with running_demo(reads=False) as demo:
+        demo.process.stdout.close()  # type: ignore[union-attr]
+        programs = wait_until(lambda: programs_of(demo, 7), 90, "its programs")
+        demo.process.send_signal(signal.SIGTERM)
+        assert demo.process.wait(120) in (0, 120)
+    assert not [program for program in programs if program.is_running()]
+
+
+def test_nothing_outlives_a_demo_that_is_killed() -> None:
+    with running_demo() as demo:
+        demo.until_said(RUNS)
+        programs = programs_of(demo, 7)
+        demo.process.kill()
+        demo.ended()
+        gone = lambda: not [each for each in programs if each.is_running()]  # noqa: E731
+        wait_until(gone, 30, "its programs to be gone")
+
+
+def programs_of(demo: DemoProcess, least: int) -> list[psutil.Process]:
+    """All that it has started; nothing before there are so many."""
+    found = psutil.Process(demo.process.pid).children(recursive=True)
+    return found if len(found) >= least else []
 
 
 def test_when_the_hub_ends_the_demo_says_so_and_ends_the_others() -> None:
-    with demo() as running:
-        lines_until(running, SHOWS_READINGS)
-        programs = psutil.Process(running.pid).children(recursive=True)
+    with running_demo() as demo:
+        demo.until_said(RUNS)
+        programs = psutil.Process(demo.process.pid).children(recursive=True)
         hub = next(program for program in programs if "tidegate_hub" in program.cmdline())
         hub.kill()
-        output, _ = running.communicate()
-    assert running.returncode == 1
-    assert "demo: hub ended by itself with status -9." in output
+        assert demo.ended() == 1
+    assert "the embedded hub has ended by itself" in demo.said
     assert not [program for program in programs if program.is_running()]
 
 
-def test_a_hub_that_does_not_start_is_named_with_the_line_to_try_it_alone(tmp_path: Path) -> None:
-    broken = tmp_path / "tidegate_hub"
-    broken.mkdir()
-    (broken / "__init__.py").touch()
-    (broken / "__main__.py").write_text("raise SystemExit(3)", encoding="utf-8")
-    with demo(PYTHONPATH=str(tmp_path)) as running:
-        output, _ = running.communicate()
-    assert running.returncode == 1
-    assert "The hub ended with status 3. Try it alone:" in output
-    assert "-m tidegate_hub serve" in output
+def test_a_port_that_is_asked_for_and_taken_is_named() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        taken = str(other.getsockname()[1])
+        with running_demo(PAGE_PORT=taken) as demo:
+            assert demo.ended() == 1
+    assert f"PAGE_PORT={taken} is taken by another program" in demo.said
+
+
+def test_every_total_is_what_was_sent_while_members_are_killed() -> None:
+    with running_demo(DEMO_KILLS="20") as demo:
+        assert demo.ended() == 0, demo.said
+    assert re.search(r"demo: [1-9]\d* members were killed", demo.said), demo.said
+    assert re.search(r"demo: exact: [\d,]+ readings", demo.said), demo.said

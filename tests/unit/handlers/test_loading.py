@@ -55,10 +55,10 @@ def test_a_function_of_a_file_with_what_stands_beside_it(folder: Path) -> None:
 
 
 def test_a_function_of_a_module_of_a_package(folder: Path) -> None:
-    (folder / "homes").mkdir()
-    write(folder, "", "homes/__init__.py")
-    write(folder, "def handle_event(event, context): ...", "homes/alarms.py")
-    assert load("homes.alarms:handle_event", folder).takes_one
+    (folder / "household").mkdir()
+    write(folder, "", "household/__init__.py")
+    write(folder, "def handle_event(event, context): ...", "household/alarms.py")
+    assert load("household.alarms:handle_event", folder).takes_one
 
 
 @pytest.mark.parametrize(

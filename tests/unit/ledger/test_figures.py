@@ -116,7 +116,9 @@ def test_a_member_blob_of_before_there_were_figures_is_read() -> None:
 
 
 def test_what_a_newer_member_adds_to_its_figures_is_passed_over() -> None:
-    assert unpack_figures("5:4:a:1:2:3:0:what is new") == Figures(5, 4, 1.0, 0.1, 0.2, 0.003, 0)
+    assert unpack_figures("5:4:a:1:2:3:0:6:what is new") == Figures(
+        5, 4, 1.0, 0.1, 0.2, 0.003, 0, 6
+    )
 
 
 @pytest.mark.parametrize("text", ["1:x y", "-", "é", "1:_1", "1" * 17])

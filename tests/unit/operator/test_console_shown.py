@@ -75,6 +75,14 @@ def test_where_letters_are_put_is_told_without_what_lets_one_in() -> None:
     assert "secret" not in str(shown)
 
 
+def test_letters_are_counted_as_far_as_owners_tell_of_them() -> None:
+    document = group()
+    assert detail_of(document)["deadLettered"] is None
+    states = [state("0", "a") | {"deadLettered": 2}, state("1", "b"), state("2", "a")]
+    document["status"]["partitionStates"] = [*states, state("3", "b") | {"deadLettered": 0}]
+    assert detail_of(document)["deadLettered"] == 2
+
+
 def owned(owner: str | None, lag: int = 0) -> dict[str, object]:
     document = group()
     document["status"]["partitionStates"] = [state("7", owner, lag=lag)]

@@ -94,9 +94,18 @@ def test_what_a_partition_costs_is_not_known_while_its_batch_fails() -> None:
 def test_what_is_not_known_is_not_told() -> None:
     world = World()
     world.now += 2.0
-    assert world.figures() == Figures()
+    assert world.figures() == Figures(put_aside=0)
     world.end(99)
-    assert world.figures() == Figures(end=99)
+    assert world.figures() == Figures(end=99, put_aside=0)
+
+
+def test_what_was_put_aside_is_counted_as_long_as_the_process_lives() -> None:
+    world = World()
+    for _ in range(2):
+        world.observer.hear(facts.DeadLettered(world.now, "0", 3, "blob"))
+    world.observer.hear(facts.ReaderClosed(world.now, "0", "closed"))
+    world.observer.hear(facts.ReaderOpened(world.now, "0", 8, None))
+    assert world.figures().put_aside == 6
 
 
 def test_nothing_arrives_until_the_source_has_told_the_end_twice() -> None:

@@ -22,7 +22,8 @@ function draw() {
   setText(byId("namespace"), group.namespace);
   setText(byId("name"), group.name);
   byId("state").replaceChildren(stateMark(group.state, group.tone));
-  byId("notes").replaceChildren(...group.conditions.filter((each) => each.isOfNote).map((each) => (
+  const said = group.said ? [make("li", "", group.said)] : [];
+  byId("notes").replaceChildren(...said, ...group.conditions.filter((each) => each.isOfNote).map((each) => (
     make("li", each.isTrouble ? "bad" : "", make("b", "", each.reason || each.type), " ", each.message))));
   drawFacts();
   drawMap(group, Date.now());
@@ -111,6 +112,10 @@ function drawLetters() {
   setText(byId("letters"), group.onFailure === "deadLetter"
     ? `What fails by itself is put aside${group.deadLetters ? ` in ${group.deadLetters}` : ", in the ledger's container"}, and passed.`
     : "A batch that fails is given again until it is handled; nothing is put aside.");
+  const count = group.deadLettered;
+  setText(byId("letters-count"), group.onFailure !== "deadLetter" || count === null ? ""
+    : count ? `${plural(count, "event")} put aside by the owners of now, since they began.` : "None since the owners of now began.");
+  byId("letters-count").className = count ? "late" : "quiet";
   setText(byId("letters-command"), `kubectl consumergroup deadletters list ${group.name} -n ${group.namespace}`);
 }
 

@@ -17,6 +17,7 @@ function cells(group) {
   const link = make("a", "", group.name);
   link.href = `/groups/${encodeURIComponent(group.namespace)}/${encodeURIComponent(group.name)}`;
   const name = make("th", "group", make("span", "quiet", group.namespace), link);
+  if (group.said) name.append(make("span", "note quiet", group.said));
   name.scope = "row";
   const state = make("td", "", stateMark(group.state, group.tone));
   if (group.tone === "trouble" && group.note) state.append(make("span", "note quiet", group.note));

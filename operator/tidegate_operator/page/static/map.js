@@ -7,6 +7,8 @@ const STEPS = [2, 10, 60, 300];
 const SHARES = [0.1, 0.5, 1, 3];
 const MOVED_FOR = 6_000;
 const MOVES_SHOWN = 8;
+// So few have the whole width each.
+const FEW = 3;
 const movedAt = new Map();
 // Those whose move has not been drawn yet: it is seen to happen once.
 const arriving = new Set();
@@ -55,6 +57,7 @@ export function drawMap(group, now) {
   const owned = Map.groupBy(states, (each) => each.owner ?? "");
   const members = new Map(group.members.map((each) => [each.name, each]));
   const names = [...new Set([...group.members.map((each) => each.name), ...owned.keys()])].filter(Boolean).sort();
+  byId("map").dataset.few = String(names.length <= FEW);
   const lanes = names.map((name) => {
     const mine = owned.get(name) ?? [];
     const member = members.get(name);

@@ -11,7 +11,7 @@ import pytest
 from support.tree import ROOT
 from tidegate.settings import SettingsError
 from tidegate_operator.kinds import Document
-from tidegate_operator.local.given import Given, read
+from tidegate_operator.local.given import HANDLER_HASH, Given, read
 
 OURS = {"events": "the-hub", "storage": "the-storage"}
 SPEC = """\
@@ -136,6 +136,21 @@ def test_what_needs_a_cluster_is_passed_over_and_said(tmp_path: Path) -> None:
     assert note.endswith("Service needs a cluster: left out")
 
 
+def test_a_pipeline_that_changes_rolls_out_its_driver(tmp_path: Path) -> None:
+    said = text(more="  engine: spark\n  spark: {schema: a int}\n").replace("pkg.handler", "p.py")
+    before = given_with_pipeline(tmp_path, said, "def pipeline(): ...")
+    after = given_with_pipeline(tmp_path, said, "def pipeline(): pass")
+    assert before != after
+    assert before["metadata"]["annotations"].keys() == {HANDLER_HASH}
+
+
+def given_with_pipeline(folder: Path, said: str, code: str) -> Any:
+    (folder / "p.py").write_text(code)
+    (group,) = given(folder, said).groups
+    assert "template" not in group["spec"]
+    return group["spec"]["spark"]["driver"]["template"]
+
+
 WRONG: dict[str, tuple[str, str]] = {
     "a key that there is not, with its line": (
         text().replace("handler:", "handlr:"), r"0\.yaml:7: spec has no 'handlr': did you mean"),
@@ -145,8 +160,6 @@ WRONG: dict[str, tuple[str, str]] = {
     "a name that cannot be": (text().replace("name: home", "name: Home"), "lower-case"),
     "a variable that is not set": (text("{env: NOT}"), "spec.source.eventHubs.connectionString: "
                                    "the environment variable NOT is not set"),
-    "an engine that needs more": (
-        text(more="  engine: spark\n"), "spec.engine spark cannot be run by `tidegate up` yet"),
     "a file that is not there": (text("{file: not.txt}"), "not.txt cannot be read"),
     "a handler that is not there": (
         text().replace("pkg.handler", "not.py"), "spec.handler.code: there is no file .*/not.py"),
