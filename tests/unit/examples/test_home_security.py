@@ -100,7 +100,7 @@ def test_people_sleep_at_night_and_are_out_at_noon() -> None:
 
 @pytest.mark.parametrize(
     ("cores", "free_gb", "reading_us", "fits"),
-    [(16, 32, 4, MOST), (2, 8, 4, 20_000), (2, 8, 40, 2_000), (1, 0.5, 4, LEAST)],
+    [(16, 32, 4, MOST), (2, 8, 4, 10_000), (2, 8, 40, 1_000), (1, 0.5, 4, LEAST)],
 )
 def test_as_many_homes_as_the_machine_has_room_for(
     cores: int, free_gb: float, reading_us: float, fits: int
