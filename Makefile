@@ -95,7 +95,7 @@ test-java: ## the hub's contract by the official Java SDK: wants Java 17 and Mav
 	@$(PYTHON) scripts/prepare.py dev java
 	$(VENV)/python -m pytest tests/java $(ARGS)
 
-test-spark: ## the engine spark (6 minutes): wants Java 17, which is fetched on Debian
+test-spark: ## the engine spark: wants Java 17, which is fetched on Debian
 	@$(PYTHON) scripts/prepare.py dev azurite spark
 	$(VENV)/python -m pytest -n 2 --dist loadscope --durations 10 \
 		$(addprefix --ignore=,$(LONG_SPARK)) tests/spark tests/unit/spark $(ARGS)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 import tempfile
 import threading
@@ -57,7 +58,10 @@ def storage_place() -> Iterator[str]:
 def ask(program: str, *arguments: object) -> Said:
     """What a program of ours measured."""
     command = [sys.executable, str(HERE / program), *map(str, arguments)]
-    ran = timed(command, timeout_s=LIMIT_S)
+    try:
+        ran = timed(command, timeout_s=LIMIT_S)
+    except subprocess.CalledProcessError as error:
+        raise SystemExit(f"{program} failed:\n{error.output[-4000:]}") from None
     rows = [row.split() for row in ran.output.splitlines()]
     return {row[0]: float(row[1]) for row in rows if len(row) == 2 and row[1][:1].isdecimal()}
 
