@@ -96,7 +96,6 @@ def test_ci_names_the_targets_that_do_not_exist_and_runs_the_others(ci: Ci) -> N
     assert ran.stdout.splitlines() == [
         "5 passed",
         "ci: there is no make target test-live yet",
-        "ci: there is no make target test-spark yet",
         "ci: there is no make target test-cluster yet",
         "22 passed",
     ]
