@@ -185,7 +185,9 @@ class SizedOperatorWorld(OperatorWorld):
 
     def _figures(self, process: Process, partition: PartitionId) -> Figures:
         now, handled = self.clock.now, process.readers[partition].sequence
-        heard_at = now - (now - self._hears[process.who]) % HEARS_S
+        # Each partition has a time of its own.
+        phase = self._hears[process.who] + 0.137 * self.partitions.index(partition)
+        heard_at = now - (now - phase) % HEARS_S
         seen = self._seen[process.who, partition]
         if seen and now - seen[-1][0] > 2 * MEASURES_S:
             # Somebody else read it meanwhile.

@@ -33,7 +33,8 @@ from tidegate_operator.scaling.rates import Arrivals, Flow
 RISES, ABOVE, STEP = 1.2, 1.3, 1.5
 # So much must wait: what can be handled in that time. Fewer events than these come and go.
 WAITS_S, _FEW = 1.0, 10.0
-# So much of what is seen to come is told once it is known, and so long that is waited for.
+# So much of what is seen to come in a partition, and in so many of them, is told once it is known;
+# and so long that is waited for.
 _NEARLY, _WAITED_S = 0.85, 2.2
 # What came in the last seconds is what is looked at, and not what it is compared with.
 _NEW_S = 6.0
@@ -72,8 +73,10 @@ def is_higher(
     to rise."""
     if since is None or flow.at - since >= _WAITED_S:
         return False
-    seen = sum(each.newest or 0.0 for each in arrivals.values())
-    return is_step(flow, seen) and sum(told.values()) < _NEARLY * seen
+    seen = {partition: each.newest or 0.0 for partition, each in arrivals.items()}
+    unsaid = sum(rate for partition, rate in seen.items() if told[partition] < _NEARLY * rate)
+    coming = sum(seen.values())
+    return is_step(flow, coming) and unsaid > (1 - _NEARLY) * coming
 
 
 def is_step(flow: Flow, rate: float) -> bool:

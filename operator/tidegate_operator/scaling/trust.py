@@ -80,6 +80,12 @@ class _Look:
         self._partition = partition
         self._before = before
         self._at = self._said_at = at
+        # What `Known` is made of in the end: of each partition in each look it is made but once.
+        self._known_end: int | None = None
+        self._known_lag: int | None = None
+        self._doubted_end: int | None = None
+        self._doubted_lag: int | None = None
+        self._doubted_at = 0.0
         self.known = Known(at, still_since=at)
         self.doubts: list[str] = []
 
@@ -96,15 +102,27 @@ class _Look:
             self._doubt(f"handles {handling:g} events/s, and stands at {seen.handled}")
             handling = busy = None
         rate = arriving if arriving is not None else self._before.arriving if self._before else 0.0
-        self.known = replace(
-            self.known, arriving=rate, handled=seen.handled, still_since=still_since
-        )
         end, is_doubted = self._end(seen.end)
         lag = None if is_doubted else self._lag(lag)
+        behind_s = behind_s if lag is not None else None
+        self.known = Known(
+            self._at,
+            self._known_lag,
+            self._known_end,
+            rate,
+            self._doubted_lag,
+            self._doubted_end,
+            self._doubted_at,
+            seen.handled,
+            still_since,
+        )
+        found = (lag, behind_s, arriving, handling, busy, end)
+        if found == (seen.lag, seen.behind_s, seen.arriving, seen.handling, seen.busy, seen.end):
+            return seen
         return replace(
             seen,
             lag=lag,
-            behind_s=behind_s if lag is not None else None,
+            behind_s=behind_s,
             arriving=arriving,
             handling=handling,
             busy=busy,
@@ -124,36 +142,36 @@ class _Look:
         last = before.end if before is not None else None
         if end is not None and end < NO_SEQUENCE:
             self._doubt(f"ends at {end}")
-            self.known = replace(self.known, end=last)
+            self._known_end = last
             return None, True
         if end is None or last is None or before is None or 0 <= end - last <= self._most():
-            self.known = replace(self.known, end=end if end is not None else last)
+            self._known_end = end if end is not None else last
             return end, False
         doubted = before.doubted_end
         is_like = doubted is not None and 0 <= end - doubted <= self._most()
         if is_like and self._said_at - before.doubted_at >= (_ANEW_S if end < last else _CLOSEST_S):
-            self.known = replace(self.known, end=end)
+            self._known_end = end
             return end, False
         self._doubt(f"ended at {last}, and now at {end}")
-        doubted_at = before.doubted_at if is_like else self._said_at
-        self.known = replace(self.known, end=last, doubted_end=end, doubted_at=doubted_at)
+        self._known_end, self._doubted_end = last, end
+        self._doubted_at = before.doubted_at if is_like else self._said_at
         return None, True
 
     def _lag(self, lag: int | None) -> int | None:
         before = self._before
         last = before.lag if before is not None else None
         if lag is None or last is None or before is None:
-            self.known = replace(self.known, lag=lag if lag is not None else last)
+            self._known_lag = lag if lag is not None else last
             return lag
         most, doubted = self._most(), before.doubted_lag
         is_like = doubted is not None and abs(lag - doubted) <= most
         is_said_again = is_like and self._said_at - before.doubted_at >= _CLOSEST_S
         if lag - last <= most or is_said_again:
-            self.known = replace(self.known, lag=lag)
+            self._known_lag = lag
             return lag
         self._doubt(f"has {lag} waiting at once, after {last}")
-        doubted_at = before.doubted_at if is_like else self._said_at
-        self.known = replace(self.known, lag=last, doubted_lag=lag, doubted_at=doubted_at)
+        self._known_lag, self._doubted_lag = last, lag
+        self._doubted_at = before.doubted_at if is_like else self._said_at
         return None
 
     def _most(self) -> float:

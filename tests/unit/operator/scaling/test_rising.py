@@ -144,3 +144,12 @@ def test_what_comes_all_at_once_each_minute_is_no_cause_to_grow_each_minute() ->
     """400 events at once wait for 4 s; nobody minds. What they are is seen the first time."""
     world = Traffic(lambda _, s: 400 / 16 if s % 60 == 0 else 10 / 16).run(1800)
     assert len(world.counts) <= 2 and world.replicas == 1
+
+
+def test_what_some_partitions_have_told_is_not_all_of_it() -> None:
+    """Each hears at a time of its own where it ends."""
+    arrivals = {p: Arrivals(rate=5.0, newest=12.0) for p in "0123"}
+    said = {"0": 25.0, "1": 25.0, "2": 4.0, "3": 4.0}
+    flow = flowing(20, 20, 20, 20, 20)
+    assert is_higher(arrivals, said, flow, 24.0)
+    assert not is_higher(arrivals, dict.fromkeys("0123", 25.0), flow, 24.0)
