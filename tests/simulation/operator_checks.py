@@ -17,6 +17,7 @@ from simulation.operator_world import OperatorWorld
 from tidegate.ports import Break, WriteOwnership, WriteRoster
 
 NAME = "OPERATOR"
+TAKEN = "was taken by a shrink"
 _CALM_S = 15.0
 _PATIENCE_S = 30.0
 
@@ -33,7 +34,7 @@ def _victims(world: OperatorWorld) -> Iterator[Violation]:
         if stopped.why != "scaled" or not stopped.held or not stopped.has_takers:
             continue
         if stopped.told_s < limit_s:
-            text = f"{stopped.name} was taken by a shrink with {', '.join(stopped.held)} in hand"
+            text = f"{stopped.name} {TAKEN} with {', '.join(stopped.held)} in hand"
             yield Violation(NAME, stopped.at, f"{text}, told {stopped.told_s:.1f} s before")
 
 

@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 
 from simulation.facts import Violation
+from simulation.operator_checks import TAKEN
 from simulation.operator_sizing import SizedOperatorWorld
 from tidegate_operator.scaling import Reason
 
@@ -27,8 +29,12 @@ def check(world: SizedOperatorWorld) -> list[Violation]:
 
 
 def is_undone(world: SizedOperatorWorld, violation: Violation) -> bool:
-    """Whether two operators, which both believe that they lead, have just come to different numbers
-    and undo what the other does: then one may stop a pod that the other has given partitions."""
+    """Whether a pod was taken that the other of two operators has just given partitions: where both
+    believe that they lead, come to different numbers and undo what the other does. Nothing else
+    that they do is left out."""
+    befell = (at for at, name, _ in world.sized.operator.befalls if name == "two operators")
+    if TAKEN not in violation.text or min(befell, default=math.inf) > violation.at:
+        return False
     lately = [
         (who, replicas)
         for at, who, replicas in world.journal.scaled
