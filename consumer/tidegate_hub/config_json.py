@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
-_FOUND_LENGTH_MAX: Final = 60
+from tidegate_http.messages import shown
+
 _MISSING: Final = object()
 _SIMILAR: Final = 0.8
 
@@ -77,15 +78,6 @@ class Node:
 
     def _where(self) -> str:
         return f"{self.source}: {self.path}" if self.path else self.source
-
-
-def shown(found: object) -> str:
-    """A value as an error repeats it: as JSON, cut where it is long."""
-    try:
-        text = json.dumps(found, ensure_ascii=False, default=repr)
-    except RecursionError:
-        return "something nested too deeply"
-    return text if len(text) <= _FOUND_LENGTH_MAX else f"{text[:_FOUND_LENGTH_MAX]}…"
 
 
 def read_json(text: str, source: str) -> Node:

@@ -97,7 +97,9 @@ def _pairs(text: str) -> dict[str, str]:
             )
         lowered = name.strip().lower()
         if lowered in found:
-            raise ConnectionStringError(f"connection string: {name.strip()} is given twice")
+            raise ConnectionStringError(
+                f"connection string: part {number}: an earlier part has this name already"
+            )
         found[lowered] = value.strip()
     return found
 
@@ -107,8 +109,10 @@ def _endpoint(endpoint: str | None) -> tuple[str, int | None]:
         raise ConnectionStringError(
             "connection string: Endpoint is missing; expected Endpoint=sb://host:port"
         )
+    # Where a semicolon is missing the key is a part of what was found.
     wrong = ConnectionStringError(
-        f'connection string: Endpoint: expected sb://host:port, found "{endpoint}"'
+        "connection string: Endpoint: expected sb://host:port, and a semicolon behind it; found "
+        "something else"
     )
     try:
         parts = urlsplit(endpoint)

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from tidegate_http.messages import shown
 from tidegate_hub.conditions import DETACH_FORCED
-from tidegate_hub.config_json import shown
 from tidegate_hub.faults import MAY_HIT, Fault, Kind, ParameterValue
 
 _FIELDS: Final = frozenset(

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate_amqp import Error
+from tidegate_http.listening import listening_problem
 from tidegate_hub import access_conditions, connection_string
 from tidegate_hub.broker import Broker
 from tidegate_hub.client import Client
 from tidegate_hub.durable import GroupCommit, on_a_thread
 from tidegate_hub.faults import Fault, Kind, Operation, Target, delay_of
-from tidegate_hub.listening import listening_problem
 from tidegate_hub.options import Options
 from tidegate_hub.sas import KeyRule
 from tidegate_hub.storage.errors import StorageError
@@ -170,7 +170,7 @@ class HubServer:
         from tidegate_hub.admin.listener import Admin  # noqa: PLC0415 - most hubs run without it
 
         try:
-            self._admin = await Admin.start(self, host, port)
+            self._admin = await Admin.start_for(self, host, port)
         except (OSError, OverflowError, ValueError) as error:
             raise _cannot_listen(host, port, error) from error
         return self._admin.port

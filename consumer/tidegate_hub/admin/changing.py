@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from tidegate_hub.admin.check import wrong
-from tidegate_hub.admin.messages import Problem, Response, answer
+from tidegate_http.check import wrong
+from tidegate_http.messages import Problem, Response, answer
+from tidegate_hub.admin.control import Call
 from tidegate_hub.admin.reading import fault_facts, hub_facts, hub_of
-from tidegate_hub.admin.routes import Call
 from tidegate_hub.config import DEFAULT_GROUP, DEFAULT_PARTITIONS, HubSpec
 from tidegate_hub.fault_json import FaultError, from_json
 from tidegate_hub.fault_places import check_places
@@ -20,7 +20,7 @@ _NOTHING = Response(204)
 
 
 def add_hub(call: Call) -> Response:
-    body, hubs = call.body, call.hub.broker.hubs
+    body, hubs = call.body, call.served.broker.hubs
     name = body["name"]
     if name in hubs:
         raise Problem(
@@ -30,7 +30,7 @@ def add_hub(call: Call) -> Response:
             field="name",
         )
     retention = body.get("retention", {})
-    hub = call.hub.broker.add_hub(
+    hub = call.served.broker.add_hub(
         HubSpec(
             name=name,
             partitions=body.get("partitions", DEFAULT_PARTITIONS),
@@ -63,12 +63,12 @@ def grow_hub(call: Call) -> Response:
             expected=f"a total of at least {there}",
             field="total",
         )
-    return answer(hub_facts(call.hub.broker.grow_hub(hub.name, total)))
+    return answer(hub_facts(call.served.broker.grow_hub(hub.name, total)))
 
 
 def drop_connection(call: Call) -> Response:
     number = call.parameters["number"]
-    for client in call.hub.clients:
+    for client in call.served.clients:
         if str(client.number) == number:
             client.abort()
             return _NOTHING
@@ -83,18 +83,18 @@ def drop_connection(call: Call) -> Response:
 def inject_fault(call: Call) -> Response:
     try:
         fault = from_json(call.body, call.now)
-        check_places(fault, call.hub.broker.hubs)
+        check_places(fault, call.served.broker.hubs)
     except FaultError as error:
         raise Problem(400, str(error), expected=error.expected, field=error.field) from None
-    added = call.hub.inject(fault)
+    added = call.served.inject(fault)
     headers = {} if added.is_immediate else {"location": f"{BASE}/faults/{added.id}"}
     return answer(fault_facts(added), 200 if added.is_immediate else 201, headers)
 
 
 def end_fault(call: Call) -> Response:
     fault_id = call.parameters["id"]
-    call.hub.broker.faults.list(call.now)  # those that are over are no longer there to be ended
-    if not call.hub.broker.faults.remove(fault_id):
+    call.served.broker.faults.list(call.now)  # those that are over are no longer there to be ended
+    if not call.served.broker.faults.remove(fault_id):
         raise Problem(
             404,
             f'There is no standing fault "{fault_id[:100]}".',
@@ -105,5 +105,5 @@ def end_fault(call: Call) -> Response:
 
 
 def end_all_faults(call: Call) -> Response:
-    call.hub.broker.faults.clear()
+    call.served.broker.faults.clear()
     return _NOTHING

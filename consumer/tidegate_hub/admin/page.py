@@ -11,8 +11,8 @@ from functools import cache
 from hashlib import sha256
 from importlib import resources
 
-from tidegate_hub.admin.messages import Response
-from tidegate_hub.admin.routes import Call
+from tidegate_http.messages import Response
+from tidegate_hub.admin.control import Call
 
 
 def show(_call: Call) -> Response:

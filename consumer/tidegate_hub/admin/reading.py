@@ -9,8 +9,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from tidegate_hub.admin.messages import Problem, Response, answer
-from tidegate_hub.admin.routes import Call
+from tidegate_http.messages import Problem, Response, answer
+from tidegate_hub.admin.control import Call
 from tidegate_hub.client import Client
 from tidegate_hub.conditions import NAMELESS
 from tidegate_hub.fault_json import to_json
@@ -27,7 +27,7 @@ def health(_call: Call) -> Response:
 
 
 def stats(call: Call) -> Response:
-    broker = call.hub.broker
+    broker = call.served.broker
     counters = broker.counters
     logs = [partition.log for hub in broker.hubs for partition in hub.partitions]
     return answer(
@@ -39,7 +39,7 @@ def stats(call: Call) -> Response:
             "deliveries_in": counters.deliveries_in,
             "deliveries_refused": counters.deliveries_refused,
             "connections_opened": counters.connections_opened,
-            "connections": len(call.hub.clients),
+            "connections": len(call.served.clients),
             "hubs": sum(1 for _ in broker.hubs),
             "partitions": len(logs),
             "events": sum(log.next_sequence - log.first_sequence for log in logs),
@@ -50,7 +50,7 @@ def stats(call: Call) -> Response:
 
 
 def list_hubs(call: Call) -> Response:
-    return answer({"hubs": [hub_facts(hub) for hub in call.hub.broker.hubs]})
+    return answer({"hubs": [hub_facts(hub) for hub in call.served.broker.hubs]})
 
 
 def one_hub(call: Call) -> Response:
@@ -75,18 +75,18 @@ def one_partition(call: Call) -> Response:
 
 
 def list_connections(call: Call) -> Response:
-    clients = sorted(call.hub.clients, key=lambda client: client.number)
+    clients = sorted(call.served.clients, key=lambda client: client.number)
     return answer({"connections": [_connection(client) for client in clients]})
 
 
 def list_faults(call: Call) -> Response:
-    standing = call.hub.broker.faults.list(call.now)
+    standing = call.served.broker.faults.list(call.now)
     return answer({"faults": [fault_facts(fault) for fault in standing]})
 
 
 def hub_of(call: Call) -> Hub:
     """The hub that the path names. Raises Problem."""
-    hubs, name = call.hub.broker.hubs, call.parameters["hub"]
+    hubs, name = call.served.broker.hubs, call.parameters["hub"]
     if name not in hubs:
         raise Problem(
             404, f'There is no hub "{name[:100]}".', expected=hub_names(call), field="hub"
@@ -96,7 +96,7 @@ def hub_of(call: Call) -> Hub:
 
 def hub_names(call: Call) -> str:
     """The hubs that there are, for an error."""
-    names = [hub.name for hub in call.hub.broker.hubs]
+    names = [hub.name for hub in call.served.broker.hubs]
     if not names:
         return "a hub made before with POST /api/v1/hubs"
     return f"one of {', '.join(names[:10])}{', …' if len(names) > 10 else ''}"

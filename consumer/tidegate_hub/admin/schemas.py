@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tidegate_http.openapi import ref
 from tidegate_hub.admin.fault_schemas import FAULT_SCHEMAS
 from tidegate_hub.config import (
     DEFAULT_PARTITIONS,
@@ -30,11 +31,6 @@ _TIME: Final = {"type": "string", "format": "date-time"}
 _MAYBE_TIME: Final = {"type": ["string", "null"], "format": "date-time"}
 _MAYBE_TEXT: Final = {"type": ["string", "null"]}
 _MAYBE_NUMBER: Final = {"type": ["integer", "null"]}
-
-
-def ref(name: str) -> Schema:
-    """A reference to a schema of this module."""
-    return {"$ref": f"#/components/schemas/{name}"}
 
 
 def _said(schema: Schema, description: str) -> Schema:

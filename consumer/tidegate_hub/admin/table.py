@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from tidegate_hub.admin import changing, openapi, page, reading
+from tidegate_http import openapi
+from tidegate_http.messages import PROBLEM_JSON, Response, answer
+from tidegate_http.routes import Answer
+from tidegate_hub.admin import changing, page, reading
 from tidegate_hub.admin.changing import BASE
+from tidegate_hub.admin.control import ABOUT, Call, Route
 from tidegate_hub.admin.fault_schemas import DESCRIPTIONS, EXAMPLES
-from tidegate_hub.admin.messages import PROBLEM_JSON, Response, answer
-from tidegate_hub.admin.routes import Answer, Call, Route
 
 
 def _openapi(_call: Call) -> Response:
-    return answer(openapi.document(ROUTES))
+    return answer(openapi.document(ROUTES, ABOUT))
 
 
 def _problem(description: str) -> Answer:

@@ -49,7 +49,7 @@ def read_hubs(directory: Path) -> list[StoredHub]:
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ValueError(f'"format" must be {FORMAT}')
         return [_from_json(hub) for hub in _field(content, "hubs", list)]
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MetadataCorrupt(str(path), str(error)) from error
 
 

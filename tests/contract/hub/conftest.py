@@ -1,7 +1,9 @@
 """Fixtures of the hub's contract: one hub for the session, one more that checks SAS, and stages.
 
-Rules: each scenario of each client has a hub name and a container of its own, so tests share
-nothing but the two servers. Where hubs come from is said in `_running_hub` and nowhere else.
+Rules: each scenario of each client has a hub name and a container of its own, each time that it is
+played, so tests share nothing but the two servers. A module's fixtures may be made twice in one
+worker, where tests are taken over from another. Where hubs come from is said in `_running_hub`
+and nowhere else.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from contract.hub.scenarios import Scenario
 from tidegate_hub.testing import running_hub
 
 _container_numbers = itertools.count(1)
+_hub_numbers = itertools.count(1)
 
 
 def _running_hub(**settings: Any) -> contextlib.AbstractContextManager[Any]:
@@ -51,7 +54,7 @@ class Theatre:
         return self._checking if scenario.checks_sas else self._plain
 
     def add_hub(self, client: str, scenario: Scenario) -> str:
-        name = f"{client}-{scenario.name}".replace("_", "-")
+        name = f"{client}-{scenario.name}-{next(_hub_numbers)}".replace("_", "-")
         self.server_of(scenario).add_hub(name, scenario.partitions, groups=scenario.groups)
         return name
 

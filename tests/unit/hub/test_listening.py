@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from tidegate_hub.listening import listening_problem
+from tidegate_http.listening import listening_problem
 
 OWN_ADDRESS = "Choose 127.0.0.1, another address of this machine, or 0.0.0.0 for all of them."
 

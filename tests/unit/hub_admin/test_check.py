@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tidegate_hub.admin.check import check
-from tidegate_hub.admin.messages import Problem
+from tidegate_http.check import check
+from tidegate_http.messages import Problem
 from tidegate_hub.admin.schemas import SCHEMAS
 
 KINDS: dict[str, Any] = {

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support.admin_hub import NOW, MemoryClient, call, publish
-from tidegate_hub.admin.check import check
+from tidegate_http.check import check
+from tidegate_http.messages import Problem
 from tidegate_hub.admin.fault_schemas import EXAMPLES, fault_schema
-from tidegate_hub.admin.messages import Problem
 from tidegate_hub.fault_json import FaultError, from_json
 from tidegate_hub.faults import MAY_HIT, Fault, Kind, Operation, Target
 from tidegate_hub.server import HubServer

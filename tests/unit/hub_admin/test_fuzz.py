@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support.admin_hub import MemoryClient, call, make_hub
-from tidegate_hub.admin.check import check
+from tidegate_http.check import check
+from tidegate_http.http import HttpConnection
+from tidegate_http.messages import answer
 from tidegate_hub.admin.fault_schemas import EXAMPLES, FAULT_SCHEMAS
-from tidegate_hub.admin.http import HttpConnection
-from tidegate_hub.admin.messages import answer
 from tidegate_hub.admin.schemas import SCHEMAS
 from tidegate_hub.faults import Kind
 

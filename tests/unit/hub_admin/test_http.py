@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate_hub.admin.http import BODY_LIMIT, HttpConnection
-from tidegate_hub.admin.messages import Request, Response, answer
+from tidegate_http.http import BODY_LIMIT, HttpConnection
+from tidegate_http.messages import Request, Response, answer
 
 
 class Asked:
@@ -167,7 +167,7 @@ def test_a_handler_that_fails_is_reported_and_the_connection_goes_on(asked: Aske
     said = asked.send(GET.replace(b"/a", b"/broken"))
     assert said.startswith(b"HTTP/1.1 500 ")
     assert b"the reason" not in said
-    assert asked.reported == ["admin: GET /broken failed: KeyError('the reason')"]
+    assert asked.reported == ["GET /broken failed: KeyError('the reason')"]
     assert asked.send(GET).startswith(b"HTTP/1.1 200 ")
 
 

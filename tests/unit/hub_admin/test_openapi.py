@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from support.admin_hub import MemoryClient, call, publish
-from tidegate_hub.admin.check import check
+from tidegate_http.check import check
+from tidegate_http.openapi import document
+from tidegate_hub.admin.control import ABOUT
 from tidegate_hub.admin.fault_schemas import EXAMPLES
-from tidegate_hub.admin.openapi import document
 from tidegate_hub.admin.schemas import SCHEMAS
 from tidegate_hub.admin.table import ROUTES
 from tidegate_hub.faults import Kind
 from tidegate_hub.server import HubServer
 
-DOCUMENT = document(ROUTES)
+DOCUMENT = document(ROUTES, ABOUT)
 OPERATIONS: list[tuple[str, str, dict[str, Any]]] = [
     (method, path, operation)
     for path, methods in DOCUMENT["paths"].items()

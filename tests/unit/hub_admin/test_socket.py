@@ -16,7 +16,8 @@ import pytest
 
 from support.admin_hub import make_hub
 from support.wait import wait_until, wait_until_async
-from tidegate_hub.admin.listener import Admin, Limits
+from tidegate_http.listener import Limits
+from tidegate_hub.admin.listener import Admin
 from tidegate_hub.options import Options
 from tidegate_hub.server import HubServer, StartError
 from tidegate_hub.testing import RunningHub, running_hub
@@ -54,7 +55,7 @@ async def patient() -> AsyncIterator[Admin]:
 @contextlib.asynccontextmanager
 async def an_admin(limits: Limits) -> AsyncIterator[Admin]:
     server = make_hub("telemetry:4")
-    admin = await Admin.start(server, "127.0.0.1", 0, limits)
+    admin = await Admin.start_for(server, "127.0.0.1", 0, limits)
     yield admin
     admin.stop()
     await wait_until_async(lambda: not admin.connections, 5, "all connections to end")

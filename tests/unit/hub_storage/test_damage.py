@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tidegate_hub.storage import Batch, PartitionLog, Store
-from tidegate_hub.storage.errors import SegmentCorrupt, StorageError
+from tidegate_hub.storage.errors import MetadataCorrupt, SegmentCorrupt, StorageError
+from tidegate_hub.storage.hubs import HUBS_NAME, read_hubs
 
 Fill = Callable[[PartitionLog, list[int]], list[Batch]]
 Abandon = Callable[[Store], None]
@@ -125,3 +126,9 @@ def test_damage_in_any_file_gives_a_typed_error_or_the_right_bytes(
             assert str(error)
         finally:
             store.close()
+
+
+def test_a_list_of_hubs_that_nests_without_end_is_told_as_damaged(tmp_path: Path) -> None:
+    (tmp_path / HUBS_NAME).write_bytes(b"[" * 100_000)
+    with pytest.raises(MetadataCorrupt):
+        read_hubs(tmp_path)

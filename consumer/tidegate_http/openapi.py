@@ -7,13 +7,14 @@ route can give, which are listed here.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from tidegate_hub.admin.messages import JSON, PROBLEM_JSON
-from tidegate_hub.admin.routes import Answer, Route
-from tidegate_hub.admin.schemas import SCHEMAS, ref
+from tidegate_http.check import Schema
+from tidegate_http.messages import JSON, PROBLEM_JSON
+from tidegate_http.routes import Answer, Route
 
 API_VERSION: Final = "1.0.0"
 _ALWAYS: Final = {
@@ -24,36 +25,46 @@ _WITH_BODY: Final = {
     413: "The body is too large.",
     415: "The body is not JSON.",
 }
-_PARAMETERS: Final = {
-    "hub": ("The name of a hub; case does not matter.", "telemetry"),
-    "partition": ("The id of a partition.", "0"),
-    "number": ("The number of a connection.", "1"),
-    "id": ("The id of a fault.", "fault-1"),
-}
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
+T = TypeVar("T")
 
-def document(routes: Collection[Route]) -> dict[str, Any]:
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a document says beside its routes: parameters are described, each with an example."""
+
+    title: str
+    description: str
+    schemas: Mapping[str, Schema]
+    parameters: Mapping[str, tuple[str, str]]
+
+
+def ref(name: str) -> dict[str, Any]:
+    """A reference to a schema of the document."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def document(routes: Collection[Route[T]], about: About) -> dict[str, Any]:
     """The document of these routes."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, about)
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "tidegate-hub admin API",
+            "title": about.title,
             "version": API_VERSION,
-            "description": "Looks into a running tidegate-hub, changes it, and makes it fail on "
-            "demand. It has no authentication: keep its port to yourself.",
+            "description": about.description,
         },
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(route.tag for route in routes)],
         "paths": paths,
-        "components": {"schemas": SCHEMAS},
+        "components": {"schemas": about.schemas},
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(route: Route[T], about: About) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.name,
         "tags": [route.tag],
@@ -63,7 +74,7 @@ def _operation(route: Route) -> dict[str, Any]:
         operation["description"] = route.description
     names = _PARAMETER.findall(route.path)
     if names:
-        operation["parameters"] = [_parameter(name) for name in names]
+        operation["parameters"] = [_parameter(name, about) for name in names]
     if route.body is not None:
         content: dict[str, Any] = {"schema": ref(route.body)}
         if route.examples:
@@ -76,8 +87,8 @@ def _operation(route: Route) -> dict[str, Any]:
     return operation
 
 
-def _parameter(name: str) -> dict[str, Any]:
-    description, example = _PARAMETERS[name]
+def _parameter(name: str, about: About) -> dict[str, Any]:
+    description, example = about.parameters[name]
     return {
         "name": name,
         "in": "path",
@@ -88,7 +99,7 @@ def _parameter(name: str) -> dict[str, Any]:
     }
 
 
-def _responses(route: Route) -> dict[str, Any]:
+def _responses(route: Route[T]) -> dict[str, Any]:
     usual = {**_ALWAYS, **(_WITH_BODY if route.body is not None else {})}
     answers = {
         status: Answer(description, "Problem", PROBLEM_JSON)

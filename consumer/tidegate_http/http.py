@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection of the admin API, without I/O: bytes in, bytes out.
+"""One HTTP/1.1 connection of a server, without I/O: bytes in, bytes out.
 
 Rules:
 
@@ -6,7 +6,7 @@ Rules:
   whoever writes the answers decides how many may wait.
 - What breaks the protocol or a limit gets its status, and the connection is closed after it.
 - No exception leaves: what goes wrong in a handler is a 500 for the client and a line for the
-  people who run the hub.
+  people who run the server.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from http import HTTPStatus
 
 import h11
 
-from tidegate_hub.admin.messages import Problem, Request, Response
+from tidegate_http.messages import Problem, Request, Response, Trouble
 
 BODY_LIMIT = 64 * 1024
-_HEADER_LIMIT = 16 * 1024
+HEADER_LIMIT = 16 * 1024
 _ALWAYS = (
     ("cache-control", "no-store"),
     ("x-content-type-options", "nosniff"),
@@ -35,12 +35,19 @@ class HttpConnection:
     """The server's end of a connection. `respond` carries out a request."""
 
     def __init__(
-        self, respond: Respond, now: Callable[[], float], report: Callable[[str], None]
+        self,
+        respond: Respond,
+        now: Callable[[], float],
+        report: Callable[[str], None],
+        body_limit: int = BODY_LIMIT,
+        header_limit: int = HEADER_LIMIT,
     ) -> None:
         self._respond = respond
         self._now = now
         self._report = report
-        self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEADER_LIMIT)
+        self._body_limit = body_limit
+        self._trouble: Trouble | None = None
+        self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=header_limit)
         self._head: h11.Request | None = None
         self._body = bytearray()
         self.is_closed = False
@@ -74,6 +81,11 @@ class HttpConnection:
             return self._refuse(problem)
         return b""
 
+    def take_trouble(self) -> Trouble | None:
+        """What shall go wrong with the output that was given last."""
+        trouble, self._trouble = self._trouble, None
+        return trouble
+
     def timed_out(self) -> bytes:
         """What to write when a request did not come in time."""
         return self._refuse(
@@ -92,8 +104,8 @@ class HttpConnection:
                 self._check_length(event)
             case h11.Data(data=data):
                 self._body += data
-                if len(self._body) > BODY_LIMIT:
-                    raise _too_large()
+                if len(self._body) > self._body_limit:
+                    raise _too_large(self._body_limit)
             case h11.EndOfMessage():
                 return self._answer()
             case _:  # ConnectionClosed, or PAUSED by a request to speak another protocol
@@ -102,8 +114,8 @@ class HttpConnection:
 
     def _check_length(self, head: h11.Request) -> None:
         for name, value in head.headers:
-            if name == b"content-length" and int(value) > BODY_LIMIT:
-                raise _too_large()
+            if name == b"content-length" and int(value) > self._body_limit:
+                raise _too_large(self._body_limit)
 
     def _answer(self) -> bytes:
         head, body = self._head, bytes(self._body)
@@ -117,8 +129,9 @@ class HttpConnection:
         try:
             response = self._respond(request)
         except Exception as error:  # the last resort, so that one bad request ends nothing else
-            self._report(f"admin: {request.method} {request.target[:200]} failed: {error!r}")
-            response = Problem(500, "The hub failed at this; it has said why.").as_response()
+            self._report(f"{request.method} {request.target[:200]} failed: {error!r}")
+            response = Problem(500, "The server failed at this; it has said why.").as_response()
+        self._trouble = response.trouble
         output = self._response(response, with_body=head.method != b"HEAD")
         self._head = None
         self._body.clear()
@@ -147,7 +160,7 @@ class HttpConnection:
         headers = [("date", formatdate(self._now(), usegmt=True)), *_ALWAYS]
         if response.body:
             headers.append(("content-type", f"{response.content_type}; charset=utf-8"))
-        if response.status != 204:
+        if response.status not in (204, 304):
             headers.append(("content-length", str(len(response.body))))
         headers += response.headers.items()
         reason = HTTPStatus(response.status).phrase.encode()
@@ -162,7 +175,5 @@ class HttpConnection:
         return self._h11.send(event) or b""
 
 
-def _too_large() -> Problem:
-    return Problem(
-        413, "The body is too large.", expected=f"at most {BODY_LIMIT} bytes", field="body"
-    )
+def _too_large(limit: int) -> Problem:
+    return Problem(413, "The body is too large.", expected=f"at most {limit} bytes", field="body")

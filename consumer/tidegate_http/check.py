@@ -12,8 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tidegate_hub.admin.messages import Problem
-from tidegate_hub.config_json import shown
+from tidegate_http.messages import Problem, shown
 
 Schema = Mapping[str, Any]
 

@@ -10,34 +10,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, Protocol
+from typing import Any, Generic, NoReturn, TypeVar
 from urllib.parse import unquote
 
-from tidegate_hub.admin.check import check
-from tidegate_hub.admin.messages import JSON, Problem, Request, Response, split_target
-from tidegate_hub.admin.schemas import SCHEMAS
-from tidegate_hub.broker import Broker
-from tidegate_hub.client import Client
-from tidegate_hub.faults import Fault
-from tidegate_hub.storage.errors import StorageError, StorageFull
+from tidegate_http.check import Schema, check
+from tidegate_http.messages import JSON, Problem, Request, Response, split_target
 
 _GREATEST_INTEGER = 2**63 - 1
 
-
-class HubControl(Protocol):
-    """What the API needs of the hub server."""
-
-    broker: Broker
-    clients: set[Client]
-
-    def inject(self, fault: Fault) -> Fault: ...
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request for a handler: its path's parameters, its body, the hub, and the time."""
+# Without slots: Python 3.11 cannot make an instance of `Call[X]` with them.
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """One request for a handler: its path's parameters, its body, what is served, the time."""
 
-    hub: HubControl
+    served: T
     now: float
     parameters: Mapping[str, str]
     body: Any = None
@@ -48,20 +37,20 @@ class Answer:
     """One way in which a route answers."""
 
     description: str
-    schema: str | None = None  # a name in SCHEMAS
+    schema: str | None = None  # a name in the schemas
     media_type: str = JSON
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One operation. `path` has its parameters in braces; `body` is a name in SCHEMAS."""
+@dataclass(frozen=True)
+class Route(Generic[T]):
+    """One operation. `path` has its parameters in braces; `body` is the name of a schema."""
 
     method: str
     path: str
     name: str
     tag: str
     summary: str
-    handler: Callable[[Call], Response]
+    handler: Callable[[Call[T]], Response]
     answers: Mapping[int, Answer]
     description: str = ""
     body: str | None = None
@@ -81,20 +70,23 @@ class Route:
         return found
 
 
-def respond(routes: Collection[Route], hub: HubControl, request: Request, now: float) -> Response:
+def respond(
+    routes: Collection[Route[T]],
+    schemas: Mapping[str, Schema],
+    served: T,
+    request: Request,
+    now: float,
+) -> Response:
     """Carries a request out, or says why not."""
     try:
         route, parameters = _route(routes, request)
-        body = None if route.body is None else _body(route.body, request)
-        return route.handler(Call(hub, now, parameters, body))
+        body = None if route.body is None else _body(schemas, route.body, request)
+        return route.handler(Call(served, now, parameters, body))
     except Problem as problem:
         return problem.as_response()
-    except StorageError as error:
-        status = 507 if isinstance(error, StorageFull) else 500
-        return Problem(status, str(error)).as_response()
 
 
-def _route(routes: Collection[Route], request: Request) -> tuple[Route, dict[str, str]]:
+def _route(routes: Collection[Route[T]], request: Request) -> tuple[Route[T], dict[str, str]]:
     target = split_target(request.target)
     path = target.path
     segments = path.split("/")
@@ -124,7 +116,7 @@ def _with_head(methods: Iterable[str]) -> list[str]:
     return [name for each in methods for name in (("GET", "HEAD") if each == "GET" else (each,))]
 
 
-def _body(schema: str, request: Request) -> Any:
+def _body(schemas: Mapping[str, Schema], schema: str, request: Request) -> Any:
     """The body as JSON of this schema. Raises Problem."""
     media_type, _, parameter = request.headers.get("content-type", "").partition(";")
     charset = parameter.strip().lower().removeprefix("charset=").strip('"')
@@ -140,7 +132,7 @@ def _body(schema: str, request: Request) -> Any:
             415, "The body is compressed.", expected="a plain body", field="Content-Encoding"
         )
     body = _parsed(request.body)
-    check(body, SCHEMAS[schema], SCHEMAS)
+    check(body, schemas[schema], schemas)
     return body
 
 

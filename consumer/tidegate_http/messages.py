@@ -1,4 +1,4 @@
-"""What the admin API takes and gives: requests, responses, and problems for people. Pure.
+"""What a server takes and gives: requests, responses, and problems for people. Pure.
 
 Rules: a problem says what was wrong and, where it helps, what was expected and in which field. It
 goes out in the form of RFC 9457 (`application/problem+json`).
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 JSON: Final = "application/json"
 PROBLEM_JSON: Final = "application/problem+json"
+_FOUND_LENGTH_MAX: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,18 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Trouble:
+    """What goes wrong with a response on its way, because somebody asked for it.
+
+    It is written so many seconds late. With `cut_after` so many bytes of it are written, and then
+    the connection is cut.
+    """
+
+    late_s: float = 0.0
+    cut_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Response:
     """One HTTP response; the length is added where it is written."""
 
@@ -35,6 +48,7 @@ class Response:
     body: bytes = b""
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
+    trouble: Trouble | None = None
 
 
 class Problem(Exception):
@@ -100,3 +114,12 @@ def split_target(target: str) -> RequestTarget:
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise Problem(400, "The request's target is no path.", expected="a path such as /")
     return RequestTarget(parts.netloc, parts.path or "/", bool(question_mark))
+
+
+def shown(found: object) -> str:
+    """A value as an error repeats it: as JSON, cut where it is long."""
+    try:
+        text = json.dumps(found, ensure_ascii=False, default=repr)
+    except RecursionError:
+        return "something nested too deeply"
+    return text if len(text) <= _FOUND_LENGTH_MAX else f"{text[:_FOUND_LENGTH_MAX]}…"

@@ -1,8 +1,8 @@
-"""Keeps web pages of others away from the admin API. Pure.
+"""Keeps web pages of others away from an API. Pure.
 
 Rules:
 
-- A hub that listens on loopback serves only requests for a loopback name. A page from elsewhere
+- A server that listens on loopback serves only requests for a loopback name. A page from elsewhere
   can make its own host name mean 127.0.0.1 (DNS rebinding), but then the Host header has that name.
 - A request that changes something must not come from a page of another origin: where there is an
   Origin header it must be the very host that is asked, and Sec-Fetch-Site must not say otherwise.
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from tidegate_hub.admin.messages import Problem, Request, split_target
+from tidegate_http.messages import Problem, Request, split_target
 
 _HARMLESS = ("GET", "HEAD")
 _OWN_SITE = ("same-origin", "none")
@@ -41,7 +41,7 @@ def check(request: Request, *, only_loopback: bool, own_name: str) -> None:
         if not is_loopback(host) and host != own_name.lower():
             raise Problem(
                 403,
-                f'This hub listens on loopback only, and the request is for host "{host[:100]}".',
+                f'This server listens on loopback, and the request is for host "{host[:100]}".',
                 expected="localhost or a loopback address in the Host header",
                 field="Host",
             )
@@ -54,16 +54,16 @@ def _check_origin(headers: Mapping[str, str], authority: str) -> None:
     if origin is not None and origin.partition("://")[2].lower() != authority.lower():
         raise Problem(
             403,
-            f'A page of "{origin[:100]}" must not change this hub.',
-            expected="a request from the hub's own page, or from a program",
+            f'A page of "{origin[:100]}" must not change this server.',
+            expected="a request from the server's own page, or from a program",
             field="Origin",
         )
     site = headers.get("sec-fetch-site")
     if site is not None and site not in _OWN_SITE:
         raise Problem(
             403,
-            "A page of another site must not change this hub.",
-            expected="a request from the hub's own page, or from a program",
+            "A page of another site must not change this server.",
+            expected="a request from the server's own page, or from a program",
             field="Sec-Fetch-Site",
         )
 
