@@ -1,4 +1,4 @@
-"""The command line: `tidegate run|rewind|deadletters|ledger|send`, and what other packages add.
+"""The command line: `tidegate run|rewind|deadletters|migrate|ledger|send`, and other packages'.
 
 Rules: each command has a module of its own, which says what it takes and what its exit codes mean.
 Only the module of the command that is given is loaded: Azure's packages take their time. Secrets
@@ -17,7 +17,10 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from tidegate import __version__
+from tidegate.commands.arguments import parsed
 from tidegate.commands.codes import Code
+from tidegate.commands.dumps import no_core_dumps
 from tidegate.commands.early import EndedEarly, end_when_asked
 from tidegate.commands.last_words import end, leave, say
 
@@ -28,6 +31,10 @@ _COMMANDS = {
     "deadletters": (
         "tidegate.commands.letters",
         "list, show and replay the events that were put aside",
+    ),
+    "migrate": (
+        "tidegate.commands.migrate",
+        "move a change feed processor's positions into a group's ledger, or back",
     ),
     "ledger": ("tidegate.ledger.command", "look at a group's ledger"),
     "send": ("tidegate.sending.command", "send events to a hub"),
@@ -45,6 +52,7 @@ def parser(wanted: Collection[str] = tuple(_COMMANDS)) -> argparse.ArgumentParse
     top = argparse.ArgumentParser(
         prog="tidegate", description="Consumer groups that share a ledger."
     )
+    top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(dest="command", required=True)
     for name, (_, text) in _COMMANDS.items():
         command = commands.add_parser(name, help=text)
@@ -72,8 +80,9 @@ def main() -> None:
     """Carries out what the arguments say; what is wrong is one line on standard error."""
     if sys.argv[1:2] == ["run"]:
         end_when_asked()
+    no_core_dumps(os.environ)
     try:
-        code = _carry_out(parser(sys.argv[1:2]).parse_args())
+        code = _carry_out(parsed(parser(sys.argv[1:2]), sys.argv[1:]))
     except EndedEarly as ended:
         code = Code.DONE
         say(f"tidegate: {ended}")

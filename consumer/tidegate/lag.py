@@ -42,6 +42,11 @@ class Lag:
 UNKNOWN_LAG = Lag(LagKind.UNKNOWN)
 
 
+def rough(lag: Lag) -> Lag:
+    """The same, counted from numbers that are of more than one log."""
+    return replace(lag, kind=LagKind.ESTIMATED) if lag.kind is LagKind.EXACT else lag
+
+
 def lag_of(
     *,
     handled: int | None,

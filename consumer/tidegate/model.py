@@ -67,7 +67,7 @@ class LeaseState(StrEnum):
     @property
     def is_held(self) -> bool:
         """Whether somebody may still believe in it."""
-        return self in (LeaseState.LEASED, LeaseState.BREAKING)
+        return self is LeaseState.LEASED or self is LeaseState.BREAKING
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +156,9 @@ class Presence:
     # Server time of the write that brought them: they were measured at most 2 s before
     # (MemberSettings.figures_every_s). 0 where there are none.
     figures_at: float = 0.0
+    # Partitions whose source it has not been able to read for a while, and why: for people.
+    unread: frozenset[PartitionId] = frozenset()
+    trouble: str = ""
 
     @property
     def is_alive(self) -> bool:

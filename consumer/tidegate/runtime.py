@@ -20,6 +20,7 @@ from tidegate.member import messages as m
 from tidegate.member.member import Member
 from tidegate.model import Figures, PartitionEnd, PartitionId
 from tidegate.ports import Ledger, LedgerError, Source, SourceError, StolenError
+from tidegate.ports.lineage import FLAT, Lineage
 from tidegate.readers import RunningReader
 from tidegate.scratch import Leases, Scratch
 from tidegate.settings import MemberSettings
@@ -27,6 +28,7 @@ from tidegate.settings import MemberSettings
 # One small request: who adds partitions waits no longer than this for them to be read.
 _PARTITIONS_AGAIN_S = 10.0
 _SOURCE_RETRY_S = 2.0
+_HURRY_S = 0.5
 _SCRATCH_AGAIN_S = 5.0
 
 
@@ -58,7 +60,11 @@ class Runtime:
         self._remembered = inherited
         # What was said of the scratch file last.
         self._scratch_trouble = ""
-        self.member = Member(self._settings, uuid.uuid4().hex, _guid, inherited)
+        # A source whose partitions come and go says how, and when a look is worth its price.
+        self._lineage: Lineage = getattr(source, "lineage", FLAT)
+        self._hurry: asyncio.Event = getattr(source, "hurry", asyncio.Event())
+        life = uuid.uuid4().hex
+        self.member = Member(self._settings, life, _guid, inherited, self._lineage)
         self._events: asyncio.Queue[m.Event] = asyncio.Queue()
         self._readers: dict[PartitionId, RunningReader] = {}
         self._is_over = False
@@ -97,10 +103,14 @@ class Runtime:
         return {partition: end for partition, end in ends.items() if end is not None}
 
     def measured(
-        self, figures: Mapping[PartitionId, Figures], stuck: frozenset[PartitionId]
+        self,
+        figures: Mapping[PartitionId, Figures],
+        stuck: frozenset[PartitionId],
+        unread: frozenset[PartitionId],
+        trouble: str,
     ) -> None:
-        """Figures of our partitions, for the member to announce."""
-        self._tell(m.FiguresMeasured(self._clock(), figures, stuck))
+        """Figures of our partitions, and those in trouble, for the member to announce."""
+        self._tell(m.FiguresMeasured(self._clock(), figures, stuck, unread, trouble))
 
     def weighed(self, loads: tuple[tuple[PartitionId, float], ...]) -> None:
         """The loads of our partitions that are known, for the member to announce."""
@@ -136,7 +146,8 @@ class Runtime:
         known: tuple[PartitionId, ...] = ()
         said = ""
         while True:
-            pause = _PARTITIONS_AGAIN_S
+            pause, asked_at = _PARTITIONS_AGAIN_S, self._clock()
+            self._hurry.clear()
             try:
                 found = await self._source.partitions()
             except SourceError as error:
@@ -146,10 +157,20 @@ class Runtime:
                 pause = _SOURCE_RETRY_S
             else:
                 said = ""
-                if found != known:
+                if found != known or self._lineage is not FLAT:
                     known = found
-                    self._tell(m.PartitionsKnown(self._clock(), found))
-            await asyncio.sleep(pause)
+                    self._tell(m.PartitionsKnown(self._clock(), found, asked_at))
+            await self._pause(pause)
+
+    async def _pause(self, seconds: float) -> None:
+        """Until the source is to be looked at again."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._hurry.wait()
+        except TimeoutError:
+            return
+        # What follows a split, such as others' ends, takes a moment: no look comes right after one.
+        await asyncio.sleep(_HURRY_S)
 
     def _say(self, kind: str, message: str) -> None:
         report = m.Report(kind, None, message)

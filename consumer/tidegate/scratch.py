@@ -35,7 +35,7 @@ class Scratch:
 
     def __init__(self, path: Path) -> None:
         """Raises OSError, ScratchTakenError."""
-        self._path = path
+        self._path, self._lock_path = path, path.with_suffix(".lock")
         self._lock: int | None = None
         # Why nothing is kept for the next life, or nothing was found of the last, in words.
         self.trouble = ""
@@ -52,7 +52,7 @@ class Scratch:
             found = json.loads(self._path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return ()
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             self.trouble = self._unread(str(error))
             return ()
         if not isinstance(found, dict):
@@ -73,6 +73,16 @@ class Scratch:
         else:
             self.trouble = ""
 
+    def remove(self) -> None:
+        """Leaves nothing behind, where no lease is kept: for a name that will not come again."""
+        try:
+            if self._lock is None or self.read():
+                return
+            for path in (self._path, self._path.with_suffix(".new"), self._lock_path):
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            self.trouble = f"the scratch file {self._path} cannot be removed ({error})"
+
     def close(self) -> None:
         if self._lock is not None:
             os.close(self._lock)
@@ -80,7 +90,7 @@ class Scratch:
 
     def _take(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(self._lock_path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

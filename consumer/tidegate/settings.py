@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
 
 # The environment variable that holds the hub's connection string, for the command line.
 EVENTS_SECRET = "TIDEGATE_EVENTS_CONNECTION_STRING"
@@ -18,6 +19,16 @@ class SettingsError(ValueError):
 
     # In one word, for the status of a pod.
     reason = "ConfigurationRefused"
+
+
+def split_url(text: str, where: str) -> SplitResult:
+    """The parts of a URL. Raises SettingsError, which does not repeat it: a key may be in it."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        raise SettingsError(f"{where}: this is no URL: look at its brackets and its port") from None
+    return parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,9 @@ class PartitionFacts:
     id: PartitionId
     # The name of a member of the snapshot, or None.
     owner: MemberName | None = None
-    # What it costs its owner, as a share of the capacity of a member of weight 1.
-    load: float = 0.0
+    # What it costs its owner, as a share of the capacity of a member of weight 1. None: it is not
+    # known.
+    load: float | None = None
     pinned_to: MemberName | None = None
     # Nobody reads it; its owner gives it up.
     is_paused: bool = False

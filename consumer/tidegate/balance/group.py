@@ -4,6 +4,8 @@ Rules:
 - Pure. Everything is in one order, so that the order of the snapshot cannot matter.
 - A figure that makes no sense (negative, infinite, not a number) came from a blob that somebody
   damaged. It is replaced by the ordinary one, since a plan must be possible all the same.
+- A partition of unknown load is taken to cost what the middle one of the others does. As one that
+  costs nothing it would be exchanged for those that are known, and back once it is known.
 - Loads become whole numbers, so that their sums are exact whatever the order.
 - Takers are the members between whom everything is shared out in the end: those who are present
   and stay, and those who are expected and still waited for.
@@ -26,6 +28,8 @@ from tidegate.model import MemberName, PartitionId
 LOAD_UNITS = 1_000_000
 _LOAD_MAX = 1e6
 _WEIGHT_MAX = 1e6
+# Of a partition's number: longer ones are names. Python refuses to read very long ones.
+_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ def group_of(snapshot: Snapshot) -> Group:
     return Group(
         partitions=partitions,
         owners={p.id: p.owner for p in partitions if p.owner is not None and p.owner in weights},
-        loads={p.id: _units(p.load) for p in partitions},
+        loads=_loads(partitions),
         takers=takers,
         stayers=stayers,
         leavers=tuple(member.name for member in members if member.is_leaving),
@@ -81,7 +85,8 @@ def group_of(snapshot: Snapshot) -> Group:
 
 def sort_key(id: PartitionId) -> tuple[int, str]:
     """Orders numbers as numbers, and any other names after them."""
-    return (int(id), id) if id.isascii() and id.isdigit() else (1 << 62, id)
+    is_number = id.isascii() and id.isdecimal() and len(id) <= _DIGITS
+    return (int(id), id) if is_number else (1 << 62, id)
 
 
 def usable(weights: dict[MemberName, float]) -> dict[MemberName, float]:
@@ -134,6 +139,12 @@ def _places(snapshot: Snapshot, takers: Iterable[MemberName]) -> dict[MemberName
 def _weight(member: MemberFacts) -> float:
     weight = member.weight
     return min(weight, _WEIGHT_MAX) if math.isfinite(weight) and weight >= 0 else 1.0
+
+
+def _loads(partitions: Iterable[PartitionFacts]) -> dict[PartitionId, int]:
+    units = {p.id: None if p.load is None else _units(p.load) for p in partitions}
+    usual = median_low([load for load in units.values() if load is not None] or [0])
+    return {id: usual if load is None else load for id, load in units.items()}
 
 
 def _units(load: float) -> int:

@@ -14,7 +14,7 @@ Rules:
   tenure that now lives: then the group has started again since, and the partition may wait for the
   members that are expected. One whose owner died is an orphan, and waits for nobody.
 - A load is what the owner states, living or dead; where it states nothing yet, what others still
-  state.
+  state; and unknown where nobody does.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _partitions(
         PartitionFacts(
             id=id,
             owner=_owner(rows[id]) if id in rows else None,
-            load=_load(listing, rows.get(id), stated.get(id, 0.0)),
+            load=_load(listing, rows.get(id), stated.get(id)),
             pinned_to=roster.pins.get(id),
             is_paused=roster.is_paused or id in roster.paused,
             is_new=id in new,
@@ -175,7 +175,7 @@ def _partitions(
     )
 
 
-def _load(listing: Listing, row: Ownership | None, otherwise: float) -> float:
+def _load(listing: Listing, row: Ownership | None, otherwise: float | None) -> float | None:
     if row is not None and row.owner is not None:
         presence = listing.members.get(row.owner.name)
         if presence is not None:

@@ -20,7 +20,7 @@ from tidegate.model import PartitionEnd, PartitionId
 from tidegate.ops.board import Board, Place
 from tidegate.ops.costs import Costs
 from tidegate.ops.meter import Meter
-from tidegate.ops.observer import EndKnown, Observer
+from tidegate.ops.observer import EndKnown, Observer, UnitsSpent
 from tidegate.ports import SourceError
 from tidegate.runtime import Runtime
 from tidegate.sources.choose import EndingSource
@@ -120,13 +120,26 @@ class Ends:
         self._observer.hear(end_fact(partition, end, time.monotonic(), time.time()))
 
 
+async def tell_units(observer: Observer, spent: Mapping[str, Callable[[], float]]) -> None:
+    """For ever: what Cosmos DB has cost since it was told last, by what it was spent on."""
+    told = dict.fromkeys(spent, 0.0)
+    while True:
+        await asyncio.sleep(_LOOK_S)
+        for on, of in spent.items():
+            now = of()
+            if now > told[on]:
+                observer.hear(UnitsSpent(on, now - told[on]))
+                told[on] = now
+
+
 async def tell_figures(runtime: Runtime, board: Board, meter: Meter, every_s: float) -> None:
     """For ever, and every so often the loads: the member decides what is worth an announcement."""
     costs, weigh_at = Costs(board.name), time.monotonic() + every_s
     while True:
         await asyncio.sleep(_LOOK_S)
         now = time.monotonic()
-        runtime.measured(MappingProxyType(meter.figures(now, time.time())), meter.stuck())
+        figures = MappingProxyType(meter.figures(now, time.time()))
+        runtime.measured(figures, meter.stuck(), *meter.unread(now))
         if now < weigh_at:
             continue
         weigh_at = now + every_s

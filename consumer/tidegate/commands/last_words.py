@@ -4,6 +4,7 @@ Rules:
 - Kubernetes gives each container a file for last words, and shows what stands there as the message
   of the container's end; `tidegate up` does so too, and names the file. Elsewhere there is no such
   file, and nothing is written.
+- No secret is in them.
 - The exit code says why it ended, whatever becomes of the words: a full disk does not change it.
 """
 
@@ -11,8 +12,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn, TextIO
+
+from tidegate.ops.secrets import Secrets
 
 PLACE = Path("/dev/termination-log")
 # The variable that names another place.
@@ -21,10 +25,21 @@ ELSEWHERE = "TIDEGATE_LAST_WORDS"
 _LIMIT_BYTES = 4096
 
 
+class _Words:
+    """What is taken out of all that is said here: what looks like a secret, and what is known."""
+
+    net = Secrets()
+
+
+def hide(secrets: Iterable[str]) -> None:
+    """From now on these are secrets. User's code may say them: a pod's status shows its words."""
+    _Words.net = Secrets(secrets)
+
+
 def say(text: str) -> None:
     """A line on standard error; where that takes no more, nobody is left to be told."""
     try:
-        print(text, file=sys.stderr, flush=True)
+        print(_Words.net.hide(text), file=sys.stderr, flush=True)
     except OSError:
         return
 
@@ -35,7 +50,7 @@ def leave(text: str, place: Path | None = None) -> None:
     if not place.is_file():
         return
     try:
-        place.write_bytes(text.encode("utf-8", "replace")[:_LIMIT_BYTES])
+        place.write_bytes(_Words.net.hide(text).encode("utf-8", "replace")[:_LIMIT_BYTES])
     except OSError as error:
         say(f"tidegate: {place} cannot be written: {error}")
 

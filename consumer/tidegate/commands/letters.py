@@ -20,8 +20,8 @@ from typing import Any
 
 from tidegate.commands import wiring
 from tidegate.commands.codes import Code
-from tidegate.dead_letters.blobs import BlobLetters, Listed
-from tidegate.dead_letters.replayed import ReplayedEvent
+from tidegate.dead_letters.kept import KeptLetters, Listed
+from tidegate.dead_letters.replayed import replayed
 from tidegate.delivery.letters import DeadLetter, encode_letter, said
 from tidegate.delivery.state import State, StateError
 from tidegate.group_file.spark_spec import EngineKind
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
 
 async def carry_out(setup: wiring.Setup, arguments: argparse.Namespace) -> int:
     """What the arguments of `add_actions` say. Raises SettingsError and DeadLetterError."""
-    letters = wiring.blob_letters(setup)
+    letters = wiring.kept_letters(setup)
     try:
         if arguments.action == "list":
             found = await letters.list(arguments.partition)
@@ -120,7 +120,7 @@ def _time(at: float) -> str:
 
 
 async def _replay(
-    setup: wiring.Setup, letters: BlobLetters, ids: Sequence[str], arguments: argparse.Namespace
+    setup: wiring.Setup, letters: KeptLetters, ids: Sequence[str], arguments: argparse.Namespace
 ) -> int:
     failures = 0
     async with AsyncExitStack() as stack:
@@ -141,6 +141,11 @@ async def _replay(
 
 async def _way(setup: wiring.Setup, stack: AsyncExitStack, *, to_hub: bool) -> Any:
     if to_hub:
+        if setup.group.spec.source.cosmos is not None:
+            raise SettingsError(
+                "this group reads a container, and --to-hub sends to a hub: leave it out, so that "
+                "the handler is given the change here"
+            )
         # Imported here: only who sends pays the time that the SDK's import takes.
         from tidegate.dead_letters.hub import HubLetters  # noqa: PLC0415
 
@@ -172,7 +177,7 @@ async def _handle(setup: wiring.Setup, code: UserCode, letter: DeadLetter) -> No
 
     about = About("replay", setup.group.name, setup.hub)
     context = Context(about, letter.partition, 0, letter.position, no_state, time.time)
-    event = ReplayedEvent(letter)
+    event = replayed(letter, is_change=setup.group.spec.source.cosmos is not None)
     context._begin((event,), 1)
     given = event if code.takes_one else (event,)
     if is_async(code.handle):

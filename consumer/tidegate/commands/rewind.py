@@ -20,9 +20,8 @@ from pathlib import Path
 
 from tidegate.commands import rosters, wiring
 from tidegate.commands.codes import Code
-from tidegate.ledger.blob import BlobLedger
 from tidegate.model import BEGINNING, Listing, PartitionId, Position, Rewind, Roster
-from tidegate.ports import LedgerError, List, Refusal, Source, StolenError, WriteRoster
+from tidegate.ports import Ledger, LedgerError, List, Refusal, Source, StolenError, WriteRoster
 from tidegate.settings import SettingsError
 from tidegate.sources.start import Start
 
@@ -145,7 +144,7 @@ async def _one(source: Source, rewind: Rewind, start: Start) -> Rewind:
         return replace(rewind, position=start.position or BEGINNING, at=start.at)
 
 
-async def _wait(ledger: BlobLedger, rewinds: Sequence[Rewind], limit_s: float) -> list[PartitionId]:
+async def _wait(ledger: Ledger, rewinds: Sequence[Rewind], limit_s: float) -> list[PartitionId]:
     """Which partitions are not rewound when the time is over; none if all are."""
     until = time.monotonic() + limit_s
     waiting = list(rewinds)
@@ -159,7 +158,7 @@ async def _wait(ledger: BlobLedger, rewinds: Sequence[Rewind], limit_s: float) -
         await asyncio.sleep(_LOOK_S)
 
 
-async def write_roster(ledger: BlobLedger, make: Callable[[Listing], Roster | None]) -> Listing:
+async def write_roster(ledger: Ledger, make: Callable[[Listing], Roster | None]) -> Listing:
     """Writes what `make` makes of the roster that stands; again where another was quicker."""
     for _ in range(_TRIES):
         listing = await _listing(ledger)
@@ -179,7 +178,7 @@ async def write_roster(ledger: BlobLedger, make: Callable[[Listing], Roster | No
     )
 
 
-async def _listing(ledger: BlobLedger) -> Listing:
+async def _listing(ledger: Ledger) -> Listing:
     found = await ledger.perform(List())
     assert isinstance(found, Listing)
     return found

@@ -16,10 +16,13 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from tidegate.commands import wiring
 from tidegate.commands.codes import Code
-from tidegate.commands.ends import Ends, tell_figures
+from tidegate.commands.ends import Ends, tell_figures, tell_units
+from tidegate.commands.last_words import hide
+from tidegate.commands.ledgers import LeasePlace
 from tidegate.commands.stopping import Stopping
 from tidegate.group_file.spark_spec import EngineKind
 from tidegate.handlers.context import About
@@ -27,6 +30,7 @@ from tidegate.handlers.ending import call_on_stop
 from tidegate.handlers.loading import UserCode, load
 from tidegate.handlers.partition import deliveries
 from tidegate.handlers.tools import Tools
+from tidegate.ledger.cosmos.charges import Charges
 from tidegate.member.messages import Report
 from tidegate.ops.around import Ops, OpsSettings, around
 from tidegate.ops.board import FELL_BACK
@@ -34,6 +38,9 @@ from tidegate.ops.serving import Address
 from tidegate.runtime import Runtime
 from tidegate.scratch import Scratch, ScratchTakenError
 from tidegate.settings import MemberSettings, SettingsError
+
+if TYPE_CHECKING:
+    from tidegate.sources.cosmos.source import CosmosSource
 
 NAME = "TIDEGATE_MEMBER"
 SCRATCH = "TIDEGATE_SCRATCH"
@@ -95,6 +102,7 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Raises SettingsError."""
     started_at = round(time.time(), 3)
     setup = wiring.set_up(arguments.file, environment)
+    hide(setup.secrets)
     if setup.group.engine is EngineKind.SPARK:
         return _drive(setup, arguments, environment)
     code = load(setup.group.spec.handler.code, setup.folder)
@@ -170,9 +178,16 @@ async def _runtime(
         random.random,
         ops.observer,
     )
+    charges = Charges()
+    spent: dict[str, Callable[[], float]] = {}
+    if isinstance(setup.ledger, LeasePlace):
+        spent["leases"] = lambda: charges.units
+    if setup.group.spec.source.cosmos is not None:
+        budget = cast("CosmosSource", source).budget
+        spent["monitored"] = lambda: budget.spent
     runtime = Runtime(
         member,
-        lambda: wiring.new_ledger(setup),
+        lambda: wiring.new_ledger(setup, charges),
         source,
         deliveries(tools),
         scratch=scratch,
@@ -181,7 +196,9 @@ async def _runtime(
     )
     ends = Ends(source, runtime, ops.board, ops.observer, ops.watch)
     figures = partial(tell_figures, runtime, ops.board, ops.meter, member.figures_every_s)
-    return runtime, tools, (ends.tell, figures)
+    ops.board.lineage = setup.group.spec.source.lineage
+    units = partial(tell_units, ops.observer, spent)
+    return runtime, tools, (ends.tell, figures, *((units,) if spent else ()))
 
 
 def _drive(

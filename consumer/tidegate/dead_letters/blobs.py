@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 from azure.core.exceptions import AzureError, ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob.aio import ContainerClient
 
+from tidegate.dead_letters.kept import Listed, by_place, place_of
 from tidegate.delivery.letters import (
     DeadLetter,
     LetterError,
@@ -31,17 +31,6 @@ from tidegate.ledger.refusals import Spot, is_missing_container, refusal_of
 
 _LONGEST_ERROR = 500
 _LONG_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A letter as a list shows it."""
-
-    id: str
-    error: str
-    attempts: int
-    size: int
-    put_aside_at: float
 
 
 class BlobLetters:
@@ -94,13 +83,21 @@ class BlobLetters:
                             blob.last_modified.timestamp(),
                         )
                     )
-        return sorted(found, key=lambda letter: _place(letter.id))
+        return sorted(found, key=by_place)
 
     async def read(self, id: str) -> DeadLetter:
         """One letter. Raises DeadLetterError where it is not there or cannot be read."""
         name = self._name_of(id)
         async with self._asking(name):
-            stream = await self._container().get_blob_client(name).download_blob()
+            try:
+                stream = await self._container().get_blob_client(name).download_blob()
+            except ResourceNotFoundError as problem:
+                if is_missing_container(problem):
+                    raise
+                raise DeadLetterError(
+                    f"there is no dead letter {id}, for there is no blob {name}: "
+                    "`deadletters list` shows those that there are"
+                ) from None
             stored = await stream.readall()
         try:
             return decode_letter(stored)
@@ -120,10 +117,7 @@ class BlobLetters:
             self._client = None
 
     def _name_of(self, id: str) -> str:
-        partition, _, sequence = id.rpartition("/")
-        if not partition or not sequence.isdecimal():
-            raise DeadLetterError(f"'{id}': write PARTITION/SEQUENCE, as `list` shows it")
-        return self._prefix + letter_name(partition, int(sequence))
+        return self._prefix + letter_name(*place_of(id))
 
     def _container(self) -> ContainerClient:
         if self._client is None:
@@ -145,8 +139,3 @@ def _id_of(name: str) -> str | None:
     partition, _, file = name.rpartition("/")
     number = file.removesuffix(".json")
     return f"{partition}/{int(number)}" if partition and number.isdecimal() else None
-
-
-def _place(id: str) -> tuple[str, int]:
-    partition, _, sequence = id.rpartition("/")
-    return partition.zfill(8), int(sequence)

@@ -1,6 +1,7 @@
 """An event made from its dead letter, for a handler. Pure.
 
-Rules: it has what the event had that came, under the same names.
+Rules: it has what the event had that came, under the same names. A change of a container is the
+dict that it was.
 """
 
 from __future__ import annotations
@@ -13,6 +14,18 @@ from typing import Any
 
 from tidegate.delivery.letters import DeadLetter
 from tidegate.model import Position
+from tidegate.ports import SourceEvent
+from tidegate.sources.cosmos.change import Change
+from tidegate.sources.cosmos.places import place_of
+
+
+def replayed(letter: DeadLetter, *, is_change: bool) -> SourceEvent:
+    """What the handler is given. Raises PlaceError and ValueError where a change is none."""
+    if not is_change:
+        return ReplayedEvent(letter)
+    change = Change(json.loads(letter.body))
+    change.place = place_of(letter.position, letter.partition)
+    return change
 
 
 @dataclass(frozen=True, slots=True)

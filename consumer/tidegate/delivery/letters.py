@@ -9,8 +9,8 @@ from __future__ import annotations
 import base64
 import json
 import traceback
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, Protocol
@@ -20,6 +20,8 @@ from tidegate.model import PartitionId, Position
 from tidegate.ports import SourceEvent
 
 _TRACE_LIMIT = 8_000
+# What JSON ends with that nests too deeply, or has numbers and dates that nothing here can hold.
+_TOO_MUCH = (RecursionError, OverflowError)
 
 
 class LetterError(Exception):
@@ -77,21 +79,29 @@ class Failure:
 
 def letter_of(partition: PartitionId, event: WholeEvent, failure: Failure) -> DeadLetter:
     key = event.partition_key
+    # Events of one transaction have one place, and a letter each.
+    place = getattr(event, "letter_place", event.position)
     trace = "".join(traceback.format_exception(failure.error))
     return DeadLetter(
         partition=partition,
-        position=event.position,
+        position=place,
         enqueued_at=event.enqueued_at,
         partition_key=None if key is None else key.decode(errors="replace"),
         body=event.content,
         properties=_by_text(event.properties),
         system_properties=_by_text(event.system_properties),
         error=said(failure.error),
-        trace=trace[-_TRACE_LIMIT:],
+        trace=trace,
         attempts=failure.attempts,
         member=failure.member,
         put_aside_at=failure.at,
     )
+
+
+def shown(letter: DeadLetter, hide: Callable[[str], str]) -> DeadLetter:
+    """What may be written of a letter: without secrets, and with the end of a long trace."""
+    trace = hide(letter.trace)[-_TRACE_LIMIT:]
+    return replace(letter, error=hide(letter.error), trace=trace)
 
 
 def said(error: BaseException) -> str:
@@ -145,7 +155,7 @@ def decode_letter(stored: bytes) -> DeadLetter:
             member=content["member"],
             put_aside_at=_seconds(content["putAsideAt"]) or 0.0,
         )
-    except (KeyError, TypeError, ValueError) as problem:
+    except (AttributeError, KeyError, TypeError, ValueError, *_TOO_MUCH) as problem:
         raise LetterError(f"this is no dead letter ({type(problem).__name__}: {problem})") from None
 
 
@@ -168,7 +178,14 @@ def _time(at: float | None) -> str | None:
 
 
 def _seconds(text: str | None) -> float | None:
-    return None if text is None else datetime.fromisoformat(text).timestamp()
+    if text is None:
+        return None
+    at = datetime.fromisoformat(text).timestamp()
+    if at < 0:
+        raise ValueError(f"{text[:40]!r} is before 1970")
+    # The last hours of all are a year too late elsewhere: what is read can be written again.
+    _time(at)
+    return at
 
 
 def _packed(value: Any) -> Any:

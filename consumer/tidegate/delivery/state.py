@@ -191,7 +191,10 @@ def _check_keys(value: Any) -> None:
 def _decoded(partition: str, stored: bytes) -> dict[str, Any]:
     try:
         found = json.loads(stored)
-    except ValueError:
+        # Escaped halves of characters are read, but cannot be written. We escape next to nothing.
+        if b"\\u" in stored:
+            json.dumps(found, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
         found = _ABSENT
     if not isinstance(found, dict):
         raise StateError(

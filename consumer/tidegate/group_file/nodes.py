@@ -16,6 +16,9 @@ import yaml
 from tidegate.settings import SettingsError
 
 _PREFIX = "tag:yaml.org,2002:"
+# Nothing that a group says does. Whoever walks through a document goes down as often.
+_DEEPEST = 100
+_TOO_DEEP = f"it nests deeper than {_DEEPEST} lists and maps: write it flatter"
 
 
 class FileError(SettingsError):
@@ -42,16 +45,20 @@ def documents(text: str, name: str) -> Iterator[Value]:
     try:
         for node in yaml.compose_all(text, Loader=yaml.SafeLoader):
             if node is not None:
-                yield _value(node, name)
+                yield _value(node, name, 0)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
         raise FileError(f"{name}:{line}: this is no YAML: {error.problem}") from None
     except yaml.YAMLError as error:
         raise FileError(f"{name}: this is no YAML: {error}") from None
+    except RecursionError:
+        raise FileError(f"{name}: {_TOO_DEEP}") from None
 
 
-def _value(node: Any, name: str) -> Value:
+def _value(node: Any, name: str, depth: int) -> Value:
     line = node.start_mark.line + 1
+    if depth > _DEEPEST:
+        raise FileError(f"{name}:{line}: {_TOO_DEEP}")
     if isinstance(node, yaml.MappingNode):
         fields: dict[str, Value] = {}
         for key, inner in node.value:
@@ -60,25 +67,25 @@ def _value(node: Any, name: str) -> Value:
             if key.value in fields:
                 where = key.start_mark.line + 1
                 raise FileError(f"{name}:{where}: '{key.value}' is there twice")
-            fields[key.value] = _value(inner, name)
+            fields[key.value] = _value(inner, name, depth + 1)
         return Value(line, "map", fields=tuple(fields.items()))
     if isinstance(node, yaml.SequenceNode):
-        inner = tuple((str(at), _value(each, name)) for at, each in enumerate(node.value))
-        return Value(line, "list", fields=inner)
+        items = [(str(at), _value(each, name, depth + 1)) for at, each in enumerate(node.value)]
+        return Value(line, "list", fields=tuple(items))
     kind = node.tag.removeprefix(_PREFIX)
     return Value(line, kind, node.value)
 
 
-def value_of(document: Any) -> Value:
-    """A JSON document as values without lines."""
+def value_of(document: Any, depth: int = 0) -> Value:
+    """A JSON document as values without lines. Raises FileError."""
+    if depth > _DEEPEST:
+        raise FileError(_TOO_DEEP)
     if isinstance(document, Mapping):
-        return Value(
-            0, "map", fields=tuple((str(key), value_of(each)) for key, each in document.items())
-        )
+        pairs = [(str(key), value_of(each, depth + 1)) for key, each in document.items()]
+        return Value(0, "map", fields=tuple(pairs))
     if isinstance(document, list | tuple):
-        return Value(
-            0, "list", fields=tuple((str(at), value_of(each)) for at, each in enumerate(document))
-        )
+        items = [(str(at), value_of(each, depth + 1)) for at, each in enumerate(document)]
+        return Value(0, "list", fields=tuple(items))
     if document is None:
         return Value(0, "null")
     if isinstance(document, bool):

@@ -44,11 +44,13 @@ def read_group(text: str, name: str, *, runs_code: bool = True) -> GroupFile:
 
     Where nothing of the group's code is to run, it may be left out.
     """
-    found = [value for value in documents(text, name) if is_group(value)]
+    there = list(documents(text, name))
+    found = [value for value in there if is_group(value)]
     if len(found) != 1:
+        others = ", ".join(_said_of(value) for value in there[:3]) if not found else ""
         raise FileError(
             f"{name}: it has {len(found)} documents with apiVersion {API_VERSION} and kind {KIND}; "
-            "it is to have one"
+            f"it is to have one{f'. It has {others}' if others else ''}"
         )
     return _Reading(name, OPERATORS).group(found[0], FileSpec if runs_code else _WithoutCode)
 
@@ -80,6 +82,15 @@ def is_group(value: Value) -> bool:
     )
 
 
+def _said_of(value: Value) -> str:
+    """What a document says that it is."""
+    version, kind = (value.get(key) for key in ("apiVersion", "kind"))
+    return (
+        f"apiVersion {_shown(version) if version else 'none'} "
+        f"with kind {_shown(kind) if kind else 'none'}"
+    )
+
+
 class _Reading:
     """Reads one document; knows its file for what it says, and the keys that are not for us."""
 
@@ -100,9 +111,6 @@ class _Reading:
         spec = document.get("spec")
         if spec is None:
             raise self._error(document, "spec is missing")
-        source = spec.get("source")
-        if source is not None and source.get("cosmos") is not None:
-            raise self._error(source, "spec.source.cosmos cannot be read by this version")
         return typing.cast(Section, self._section(kind, spec, "spec"))
 
     def _error(self, value: Value, text: str) -> FileError:

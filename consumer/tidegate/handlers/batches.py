@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from tidegate.delivery import attempts as deciding
-from tidegate.delivery.letters import Failure, WholeEvent, letter_of, said
+from tidegate.delivery.letters import Failure, WholeEvent, letter_of
 from tidegate.handlers.attempt import Attempts
+from tidegate.handlers.blame import blamed
 from tidegate.handlers.calls import Calls
 from tidegate.handlers.context import Context
 from tidegate.handlers.progress import Progress
@@ -98,7 +99,7 @@ class Batches:
     async def _failed(self, events: Events, attempt: int, error: Exception) -> None:
         place = events[0].position.sequence if events else self._context.position.sequence
         self._troubles.failed(
-            f"the handler fails on events from {place}: {said(error)}",
+            f"the handler fails on events from {place}: {blamed(error)}",
             "The events are given again until it succeeds."
             if self._policy.on_failure == "retry"
             else f"After {self._policy.attempts} attempts: {self._policy.on_failure}.",
@@ -111,16 +112,16 @@ class Batches:
             except HungError:
                 raise
             except Exception as another:
-                self._troubles.say("on-error-failed", f"on_error failed: {said(another)}")
+                self._troubles.say("on-error-failed", f"on_error failed: {blamed(another)}")
             finally:
                 self._context._roll_back()
 
     async def _halt(self, event: SourceEvent, failures: int, error: Exception | None) -> None:
+        why = blamed(error) if error is not None else "no error"
         self._troubles.say(
             "handler-halted",
             f"stands still after {failures} attempts at events from {event.position.sequence}: "
-            f"{said(error) if error is not None else 'no error'}. Restart its member to try again, "
-            "or rewind the partition past these events.",
+            f"{why}. Restart its member to try again, or rewind the partition past these events.",
         )
         await self._progress.end()
 
@@ -175,7 +176,7 @@ class Batches:
                 self._context.partition,
                 len(events),
                 attempt,
-                said(error),
+                blamed(error),
                 self._troubles.is_stuck,
                 isinstance(error, HungError),
             )

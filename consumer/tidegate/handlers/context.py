@@ -35,6 +35,11 @@ class Mark:
     state: bytes | None
 
 
+def is_place(event: SourceEvent) -> bool:
+    """Whether reading can go on behind it: not so within what was written in one transaction."""
+    return bool(getattr(event, "is_place", True))
+
+
 class Context:
     """A partition that is ours, during a call."""
 
@@ -92,18 +97,30 @@ class Context:
     def checkpoint(self, event: SourceEvent | None = None) -> None:
         """Asks for a checkpoint: of all that this call was given, once it has returned; or, with an
         event, of everything up to it, whatever becomes of the rest."""
-        self._is_due = True
         if event is None:
+            self._is_due = True
             return
-        place = event.position.sequence
-        done = sum(given.position.sequence <= place for given in self._events)
-        if not done or self._events[done - 1].position.sequence != place:
-            raise ValueError(f"checkpoint({event!r}): it is not one of the events of this call")
+        done = self._place_of(event) + 1
+        if not is_place(event):
+            # The rest of its transaction has the same place: the last of it is the one to mark.
+            return
+        self._is_due = True
         state = None
         if self._state is not None:
             self._state.commit()
             state = self._state.encoded()
         self._mark = Mark(event.position, event.enqueued_at, done, state)
+
+    def _place_of(self, event: SourceEvent) -> int:
+        """Which of the events of this call it is."""
+        for index, given in enumerate(self._events):
+            if given is event:
+                return index
+        wanted = event.position
+        for index, given in enumerate(self._events):
+            if given.position == wanted and is_place(given):
+                return index
+        raise ValueError(f"checkpoint({event!r}): it is not one of the events of this call")
 
     # --- told by those who call
 

@@ -6,7 +6,7 @@ else, for everything is handed over by then.
 
 from __future__ import annotations
 
-from tidegate.delivery.letters import said
+from tidegate.handlers.blame import blamed
 from tidegate.handlers.calls import Calls
 from tidegate.handlers.threads import PartitionThread
 from tidegate.handlers.tools import Tools
@@ -33,4 +33,4 @@ async def call_on_stop(tools: Tools) -> None:
         text = f"on_stop took longer than {policy.timeout_s:g} s and does not come back"
         tools.report(Report("on-stop-failed", None, text))
     except Exception as error:
-        tools.report(Report("on-stop-failed", None, f"on_stop failed: {said(error)}"))
+        tools.report(Report("on-stop-failed", None, f"on_stop failed: {blamed(error)}"))

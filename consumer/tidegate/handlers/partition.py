@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidegate.delivery.gathering import Gathering
-from tidegate.delivery.letters import said
 from tidegate.delivery.state import State
 from tidegate.handlers.batches import Batches, size_of
+from tidegate.handlers.blame import blamed
 from tidegate.handlers.calls import Calls
 from tidegate.handlers.context import Context
 from tidegate.handlers.progress import Progress
@@ -83,7 +83,7 @@ class PartitionDelivery(PartitionHandler):
             except HungError:
                 raise
             except Exception as error:
-                raise SourceError(f"on_open failed: {said(error)}") from error
+                raise SourceError(f"on_open failed: {blamed(error)}") from error
 
     async def handle(self, events: Sequence[SourceEvent]) -> None:
         clock, progress = self._tools.clock, self._progress
@@ -106,7 +106,7 @@ class PartitionDelivery(PartitionHandler):
             try:
                 await self._calls.run(on_close, self._partition, str(reason))
             except (Exception, HungError) as error:
-                self._troubles.say("on-close-failed", f"on_close failed: {said(error)}")
+                self._troubles.say("on-close-failed", f"on_close failed: {blamed(error)}")
 
     # --- the clockwork
 
@@ -129,7 +129,7 @@ class PartitionDelivery(PartitionHandler):
         except HungError:
             raise
         except Exception as error:
-            self._troubles.say("on-time-failed", f"on_time failed: {said(error)}")
+            self._troubles.say("on-time-failed", f"on_time failed: {blamed(error)}")
         finally:
             context._roll_back()
             self._set_clockwork()

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from tidegate.delivery.cadence import Pace
 from tidegate.delivery.policy import Policy
 from tidegate.handlers.attempt import Ended
-from tidegate.handlers.context import Context
-from tidegate.handling import Opening, Outcome, Tell
+from tidegate.handlers.context import Context, is_place
+from tidegate.handling import NEVER, Opening, Outcome, Tell
 from tidegate.model import Position
 from tidegate.ports import SourceEvent
 
@@ -36,12 +36,15 @@ class Progress:
         self._stored = opening.state
         self._enqueued_at: float | None = None
         self._pace = Pace(policy.checkpoint, clock(), opening.state is not None)
+        # What was handled last shares its place with what comes next: the state has seen it, and
+        # no position can say so.
+        self._is_between = False
         self._finishing = asyncio.Event()
         self._stands = asyncio.Event()
 
     @property
     def tell_at(self) -> float:
-        return self._pace.tell_at
+        return NEVER if self._is_between else self._pace.tell_at
 
     @property
     def is_finishing(self) -> bool:
@@ -72,7 +75,7 @@ class Progress:
         """So many of these are handled."""
         if count:
             self._move(events, count)
-            if is_due or self._clock() >= self._pace.tell_at:
+            if is_due or self._clock() >= self.tell_at:
                 self.say(is_due=is_due or self._pace.is_due)
 
     def state_changed(self) -> None:
@@ -82,12 +85,14 @@ class Progress:
 
     def _move(self, events: Sequence[SourceEvent], count: int) -> None:
         last = events[count - 1]
-        self._context.position, self._enqueued_at = last.position, last.enqueued_at
+        self._is_between = not is_place(last)
+        if not self._is_between:
+            self._context.position, self._enqueued_at = last.position, last.enqueued_at
         self._pace.handled(count)
 
     def say_in_time(self) -> None:
         """Tells what waits to be told, if its time has come."""
-        if self._clock() >= self._pace.tell_at:
+        if self._clock() >= self.tell_at:
             self.say(is_due=self._pace.is_due)
 
     def say_last(self) -> None:
@@ -96,6 +101,8 @@ class Progress:
             self.say(is_due=False)
 
     def say(self, *, is_due: bool) -> None:
+        if self._is_between:
+            return
         position, state = self._context.position, self._context._state
         if state is not None:
             self._pace.has_state = True

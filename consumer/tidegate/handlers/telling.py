@@ -1,7 +1,7 @@
 """Reports of a handler that fails: when that is a problem, again every minute, and when it is over.
 
 Rules: `stuck` and `unstuck` are the kinds by which the group says `Stuck`; each attempt is heard by
-the observer alone.
+the observer alone. Where another thing stands in the way than before, that is said at once.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class Troubles:
         self._since: float | None = None
         self._failures = 0
         self._said_at = float("-inf")
+        self._said_remedy = ""
 
     @property
     def is_stuck(self) -> bool:
@@ -44,8 +45,10 @@ class Troubles:
         self._failures += 1
         if self._since is None:
             self._since = now
-        if self.is_stuck and now - self._said_at >= _AGAIN_S:
-            self._said_at = now
+        # Each thing that may stand in the way has a remedy of its own.
+        is_another = remedy != self._said_remedy
+        if self.is_stuck and (is_another or now - self._said_at >= _AGAIN_S):
+            self._said_at, self._said_remedy = now, remedy
             lasted = f"{self._failures} failures in {now - self._since:.0f} s"
             self.say("stuck", f"{what} ({lasted}). {remedy}")
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import ssl
+import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ from azure.core.pipeline.transport import AioHttpTransport
 from azure.storage.blob.aio import BlobServiceClient, ContainerClient
 
 from tidegate.ledger.layout import API_VERSION
-from tidegate.settings import SettingsError
+from tidegate.settings import SettingsError, split_url
 
 # The largest body of one Put Blob before 2019-12-12.
 STATE_LIMIT = 256 << 20
@@ -91,7 +92,8 @@ class BlobSettings:
         return self
 
     def _check_credentials(self) -> None:
-        in_url = "sig=" in urlsplit(self.account_url).query
+        in_url = "sig=" in split_url(self.account_url, "account_url").query
+        split_url(self._endpoint, "connection_string: the endpoint in it")
         keys = (self.account_key, self.sas_token, self.token_source, in_url)
         given = [bool(key) for key in keys]
         if self.connection_string:
@@ -246,10 +248,21 @@ def open_transport(settings: BlobSettings) -> AioHttpTransport:
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
-        trust_env=True,
+        trust_env=has_proxy(settings),
         middlewares=(_send_once,),
     )
     return AioHttpTransport(session=session)
+
+
+def has_proxy(settings: BlobSettings) -> bool:
+    """Whether the environment names a proxy for the account's host.
+
+    Looked up once: told to mind the environment, aiohttp looks for a proxy and for a netrc file
+    with every request, each in a thread, which is a good part of what a small request costs.
+    """
+    named = urllib.request.getproxies()
+    scheme = "http" if settings.is_plain else "https"
+    return scheme in named and not urllib.request.proxy_bypass(settings.host)
 
 
 def writes_version(version: str) -> Callable[[Any], None]:

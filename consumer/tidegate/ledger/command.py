@@ -14,7 +14,6 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from azure.eventhub.aio import EventHubConsumerClient
 from azure.eventhub.exceptions import EventHubError
@@ -26,7 +25,7 @@ from tidegate.ledger.layout import API_VERSION, GroupNames
 from tidegate.ledger.survey import as_document, tables, told
 from tidegate.model import Checkpoint, Flaw, Listing, PartitionId
 from tidegate.ports import LedgerError, List, ReadCheckpoint, Refusal
-from tidegate.settings import EVENTS_SECRET, SettingsError
+from tidegate.settings import EVENTS_SECRET, SettingsError, split_url
 
 LEDGER_SECRET = "TIDEGATE_LEDGER_CONNECTION_STRING"
 
@@ -109,7 +108,7 @@ def blob_settings(ledger: str, api_version: str | None, secret: str | None) -> B
                 "give the container's whole URL"
             )
         return BlobSettings(ledger, connection_string=secret, api_version=version).checked()
-    url = urlsplit(ledger)
+    url = split_url(ledger, "--ledger")
     account, _, container = url.path.strip("/").rpartition("/")
     is_emulator = url.port is not None
     if not container or "/" in account or (account and not is_emulator):
@@ -126,6 +125,9 @@ def group_names(text: str) -> GroupNames:
     parts = text.split("/")
     if len(parts) != 3:
         raise SettingsError(f"--group {text}: write {_GROUP_HELP}")
+    if not parts[2]:
+        # A shell takes $Default for a variable of its own, which is empty.
+        raise SettingsError(f"--group {text}: no consumer group: in a shell write '{text}$Default'")
     return GroupNames(*parts)
 
 

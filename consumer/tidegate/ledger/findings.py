@@ -13,6 +13,8 @@ from tidegate.model import NO_SEQUENCE, Checkpoint, Listing, Ownership, Partitio
 
 # An official processor that has not written its ownership for so long is dead.
 FOREIGN_ALIVE_S = 180.0
+# Of a partition's number. Members say names of their own, and Python refuses to read long numbers.
+_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ def findings(listing: Listing, ranges: Ranges) -> list[Finding]:
 
 def natural(partition: PartitionId) -> tuple[int, str]:
     """The order of partitions for people: numbers as numbers."""
-    return (int(partition), "") if partition.isdigit() else (1 << 62, partition)
+    is_number = partition.isascii() and partition.isdecimal() and len(partition) <= _DIGITS
+    return (int(partition), "") if is_number else (1 << 62, partition)
 
 
 def _by_partition(item: tuple[PartitionId, object]) -> tuple[int, str]:

@@ -27,7 +27,8 @@ def read_page(body: bytes) -> tuple[list[Row], str]:
     """The rows of one page, and the marker of the next one, if any. Raises ValueError."""
     try:
         root = ElementTree.fromstring(body)
-    except ElementTree.ParseError as problem:
+    # LookupError: it says that it is in an encoding that nobody knows.
+    except (ElementTree.ParseError, LookupError) as problem:
         raise ValueError(f"a listing that is no XML: {problem}") from None
     blobs = root.find("Blobs")
     if root.tag != "EnumerationResults" or blobs is None:
@@ -59,6 +60,8 @@ _PLAIN = re.compile(
     r"(?:<\w+ ?/>)*",
     re.DOTALL,
 )
+# No element in an element: what stands in one that is passed over is none of the blob's.
+_FLAT = re.compile(r"(?:<([\w-]+)(?: ?/>|>[^<]*</\1>))*")
 _PROPERTY = re.compile(r"<(Last-Modified|Etag|LeaseState)>([^<]*)</\1>")
 _PAIR = re.compile(r"<([^<>/ ]+)>([^<]*)</\1>")
 
@@ -66,9 +69,12 @@ _PAIR = re.compile(r"<([^<>/ ]+)>([^<]*)</\1>")
 def read_blob(text: str) -> Row | None:
     """What stands between <Blob> and </Blob>; None for what has to be read as XML."""
     found = _PLAIN.fullmatch(text)
-    if found is None or "&" in text:
+    # A carriage return that is not escaped is a line feed in XML.
+    if found is None or "&" in text or "\r" in text:
         return None
     name, properties, metadata = found.groups()
+    if _FLAT.fullmatch(properties) is None:
+        return None
     pairs = _PAIR.findall(metadata or "")
     # Whatever else there is, such as an empty element, is longer than what was found.
     if sum(2 * len(key) + len(value) + 5 for key, value in pairs) != len(metadata or ""):
@@ -91,4 +97,7 @@ def seconds_of(date: str) -> float:
         day, year = int(date[5:7]), int(date[12:16])
         hour, minute, second = int(date[17:19]), int(date[20:22]), int(date[23:25])
         return float(timegm((year, month, day, hour, minute, second)))
-    return parsedate_to_datetime(date).timestamp()
+    try:
+        return parsedate_to_datetime(date).timestamp()
+    except OverflowError:
+        raise ValueError(f"{date[:40]!r} is no date") from None

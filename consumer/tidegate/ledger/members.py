@@ -19,6 +19,9 @@ from tidegate.model import LeaseState, MemberName, Position, Presence, Rewind, R
 
 T = TypeVar("T")
 
+# What reading a text as JSON and its values as what they should be ends with.
+_NO_JSON = (TypeError, ValueError, RecursionError)
+
 
 def name_metadata(name: MemberName) -> dict[str, str]:
     """A member blob before its member has said anything: its name alone, as it is written."""
@@ -49,8 +52,14 @@ def presence_metadata(presence: Presence) -> dict[str, str]:
     wants = [(key, packing.pack_lease_id(lease_id)) for key, lease_id in presence.wants.items()]
     metadata |= _fitting("wants", wants, packing.pack_table, metadata)
     metadata |= _fitting("stuck", sorted(presence.stuck), packing.pack_names, metadata)
+    metadata |= _fitting("unread", sorted(presence.unread), packing.pack_names, metadata)
+    metadata |= _fitting("trouble", presence.trouble, _escaped, metadata)
     figures = [(key, pack_figures(each)) for key, each in presence.figures.items()]
     return metadata | _fitting("figures", figures, packing.pack_table, metadata)
+
+
+def _escaped(characters: Sequence[str]) -> str:
+    return packing.escape("".join(characters))
 
 
 def _fitting(
@@ -59,7 +68,7 @@ def _fitting(
     """As many of the rows as there is room for."""
     room = METADATA_LIMIT - packing.size_of(beside) - len(key)
     packed = pack(rows)
-    while len(packed) > room:
+    while rows and len(packed) > room:
         rows = rows[: len(rows) * 9 // 10]
         packed = pack(rows)
     return {key: packed} if packed else {}
@@ -94,6 +103,8 @@ def read_presence(
         stuck=packing.unpack_names(metadata.get("stuck", "")),
         figures=figures,
         figures_at=modified_at if figures else 0.0,
+        unread=packing.unpack_names(metadata.get("unread", "")),
+        trouble=packing.unescape(metadata.get("trouble", "")),
     )
 
 
@@ -140,7 +151,9 @@ def read_roster(etag: str, modified_at: float, metadata: Mapping[str, str]) -> R
             rewinds=tuple(_rewind(rewind) for rewind in content.get("rewinds", [])),
             written_at=modified_at,
         )
-    except (AttributeError, KeyError, TypeError, RecursionError, json.JSONDecodeError) as problem:
+    except Unreadable:
+        raise
+    except (AttributeError, LookupError, OverflowError, *_NO_JSON) as problem:
         raise Unreadable(f"its roster is not one ({type(problem).__name__})") from None
 
 

@@ -41,7 +41,9 @@ class Unfit(ValueError):
 
 def escape(text: str, but: str = "") -> str:
     """A text as a metadata value; the characters of `but` are encoded as well."""
-    return quote(text, safe=_PRINTABLE.translate({ord(character): None for character in but}))
+    # What came as JSON may hold halves of characters, which no header takes.
+    safe = _PRINTABLE.translate({ord(character): None for character in but})
+    return quote(text, safe=safe, errors="replace")
 
 
 def unescape(text: str) -> str:

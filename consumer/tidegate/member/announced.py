@@ -4,8 +4,8 @@ Rules:
 - A partition that has just come here keeps the load that it was known to have, until it has been
   measured here: as a partition without load it would be given company, and moved again.
 - One that went elsewhere is announced until its new owner states it, so that it is never unknown.
-- A load of 0 is stated only where another was known before. Of very many partitions those with the
-  highest loads are: a member's blob holds 8 KB, and what it wants must fit as well.
+- A load of 0 is stated as well: what nobody states is not known. Of very many partitions those with
+  the highest loads are stated: a member's blob holds 8 KB, and what it wants must fit as well.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Loads:
         """What some partitions cost here."""
         known = self.announced
         new = {id: load_to_announce(load, known.get(id)) for id, load in loads}
-        self._state({id: load for id, load in {**known, **new}.items() if load or id in known})
+        self._state({**known, **new})
 
     def begin(self, owned: Collection[PartitionId], known: Snapshot) -> None:
         """Takes over what was known of partitions that have come here."""
         came = {
             facts.id: facts.load
             for facts in known.partitions
-            if facts.load and facts.id in owned and facts.id not in self.announced
+            if facts.load is not None and facts.id in owned and facts.id not in self.announced
         }
         if came:
             self._state({**self.announced, **came})

@@ -6,7 +6,8 @@ Rules (numbers are those of docs/ledger.md):
   there is none. If the stored epoch is not lower than ours and the write is not ours, we raise.
 - 4: every checkpoint write carries the ETag of the one before and a nonce of its own. After a
   refused or lost write only the nonce proves that it was ours; a higher epoch ends the tenure;
-  for anything else the lease is proved and memory is written again, loudly.
+  for anything else the lease is proved and memory is written again, loudly. Not so the last one of
+  a partition that ended: others begin above the epoch that it has, so it is never written again.
 - 5: position and state are one write. So no write of ours ever leaves a state behind its position:
   where one is found, before reading or after a write, somebody else has been there, and we halt.
   Where the checkpoint of the last ETag has no state and there is none now, the body is left out.
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tidegate.member.heritage import Family
 from tidegate.member.messages import Answered, Report
 from tidegate.member.steps import RETRY_S, FencedError, HaltedError, Script, Steps
 from tidegate.model import BEGINNING, Checkpoint, Owner, Ownership, PartitionId, Position, Rewind
@@ -52,12 +54,18 @@ class Fence:
     """Epoch, ETags and nonces of one tenure."""
 
     def __init__(
-        self, steps: Steps, partition: PartitionId, owner: Owner, dice: Callable[[], str]
+        self,
+        steps: Steps,
+        partition: PartitionId,
+        owner: Owner,
+        dice: Callable[[], str],
+        family: Family,
     ) -> None:
         self._steps = steps
         self._partition = partition
         self.owner = owner
         self._dice = dice
+        self._family = family
         self.lease_id = ""
         self.etag = ""
         self.epoch = 0
@@ -71,7 +79,7 @@ class Fence:
         self.was_last_write = False
         # What remedies a state that is behind, where a tenure begins with one.
         self.remedy: Rewind | None = None
-        self._floor = 0
+        self._floor = family.epoch
         self._nonces: list[str] = []
         # What stands: None where there is no checkpoint; and whether a state is in its body.
         self._checkpoint_etag: str | None = None
@@ -121,10 +129,10 @@ class Fence:
 
     # --- checkpoint
 
-    def touch(self, start: Callable[[], Script[Position]]) -> Script[Progress]:
+    def touch(self, start: Callable[[], Script[Progress]]) -> Script[Progress]:
         """Takes the checkpoint over with our epoch; gives where to read on, and the state there.
 
-        `start` says where a partition without a checkpoint begins.
+        `start` says where a partition begins that has no checkpoint, or one of an earlier life.
         """
         while True:
             found = yield from self._read()
@@ -132,8 +140,10 @@ class Fence:
                 self.see(found.epoch)
                 yield from self.raise_epoch()
                 continue
-            if found is None:
-                progress = self.committed or Progress((yield from start()))
+            if found is None or self._family.is_earlier(found):
+                progress = self.committed or (yield from start())
+            elif self._family.has_ended(found.position):
+                raise FencedError("it has ended: others go on from there")
             else:
                 progress = self._taken_from(found)
             self._follow(found)
@@ -182,7 +192,7 @@ class Fence:
         if answer.refusal in (Refusal.DENIED, Refusal.INVALID):
             raise HaltedError(answer.message)
         found = yield from self._read()
-        if found is not None and found.nonce == nonce:
+        if found is not None and (found.nonce == nonce or self._is_our_end(found)):
             return self._stands(progress, found.etag)
         if found is not None and found.epoch > self.epoch:
             raise FencedError(f"epoch {found.epoch} has taken over")
@@ -192,6 +202,10 @@ class Fence:
             self._steps.put(_restored(self._partition, found))
         self._follow(found)
         return False
+
+    def _is_our_end(self, found: Checkpoint) -> bool:
+        """Whether an earlier write of ours ended the partition: what others began with stays."""
+        return found.nonce in self._nonces and self._family.has_ended(found.position)
 
     def _next(self, progress: Progress, nonce: str) -> WriteCheckpoint:
         is_new, has_state = self._checkpoint_etag is None, progress.state is not None

@@ -12,9 +12,11 @@ Rules: (numbers as in docs/ledger.md)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tidegate import balance
 from tidegate.member.announced import Loads
+from tidegate.member.ending import Ending
 from tidegate.member.flaws import Flaws
 from tidegate.member.forgetting import Forgetting
 from tidegate.member.giving import give
@@ -43,6 +45,7 @@ from tidegate.member.tenures import Tenures
 from tidegate.member.view import Mine, Sight, sight_of, snapshot, stopping, told
 from tidegate.model import Listing, Owner, PartitionId
 from tidegate.ports import CreateOwnership, List, ReadOwnership
+from tidegate.ports.lineage import FLAT, Lineage, Tiling
 from tidegate.settings import MemberSettings
 
 # Ticks stay fast this long after the last sign of change, so that what follows it is seen at once.
@@ -60,18 +63,24 @@ class Member:
         incarnation: str,
         dice: Callable[[], str],
         inherited: Sequence[tuple[PartitionId, str]] = (),
+        lineage: Lineage = FLAT,
     ) -> None:
         self._settings = settings
         self.owner = Owner(settings.name, incarnation)
         self._inherited = dict(inherited)
         presence_lease = self._inherited.pop(PRESENCE, None) or dice()
         self._membership = Membership(settings, self.owner, presence_lease)
-        self._tenures = Tenures(settings, self.owner, dice)
+        self._lineage = lineage
+        self._tenures = Tenures(settings, self.owner, dice, lineage)
         self._taking = Taking(settings, self.owner, self._tenures, dice)
         self._forgetting = Forgetting(settings)
         self._flaws = Flaws()
         self._outage = Outage(settings)
+        self._ending = Ending()
+        # What the source said, and when it was asked.
         self._partitions: tuple[PartitionId, ...] = ()
+        self._partitions_at = float("-inf")
+        self._tiling = Tiling(())
         self._loads = Loads(settings.name)
         self._sight: Sight | None = None
         self._snapshot: balance.Snapshot | None = None
@@ -121,12 +130,13 @@ class Member:
             case Renewed() | RenewalRefused():
                 return self._tenures.tell(event.partition, None, event)
             case PartitionsKnown(partitions=partitions):
-                self._partitions = partitions
-                self._list_at = min(self._list_at, event.now)
+                if partitions != self._partitions:
+                    self._list_at = min(self._list_at, event.now)
+                self._partitions, self._partitions_at = partitions, event.asked_at
             case LoadsMeasured(loads=loads):
                 self._loads.measured(loads)
-            case FiguresMeasured(figures=figures, stuck=stuck):
-                self._membership.measured(figures, stuck)
+            case FiguresMeasured():
+                self._membership.measured(event)
             case HandlerReturned():
                 self._tenures.on_returned(event.partition, event.serial)
             case StopAsked():
@@ -185,7 +195,8 @@ class Member:
         listing = event.reply
         self._sight = sight = sight_of(listing, self._sight, self._settings)
         self._taking.stall.on_listing(listing, event.sent_at, event.now)
-        self._tenures.see(listing)
+        self._tiling = self._lineage.tiling(self._partitions, listing)
+        self._tenures.see(listing, self._tiling)
         self._membership.see(listing.members.get(self.owner.name), event.sent_at)
         self._taking.gathering.see(sight.alive, event.now)
         commands = [*self._outage.on_success(event.now), *self._flaws.on_listing(listing)]
@@ -217,6 +228,7 @@ class Member:
         commands = taking.inherit(listing, self._inherited)
         self._inherited = {}
         plan = self._planned(sight, now)
+        commands += self._ending.end(self._tenures, self._tiling, self._partitions_at, now)
         commands += give(
             self._tenures,
             listing,
@@ -245,7 +257,9 @@ class Member:
             self._loads.announced,
             tenures.declined(now),
         )
-        facts = snapshot(sight, self._partitions, mine, self._settings)
+        # What begins where others ended is not new: nobody is waited for.
+        known = replace(sight, once_owned=sight.once_owned | tenures.origins.keys())
+        facts = snapshot(known, self._tiling.partitions, mine, self._settings)
         if self._plan is None or facts != self._snapshot:
             self._snapshot, self._plan = facts, balance.plan(facts)
         return self._plan

@@ -1,8 +1,7 @@
 """What a member is told (events) and what it wants done (commands). All frozen.
 
 Every event carries `now`, the member's own monotonic clock; answers carry `sent_at`, when the
-operation was sent, because that is from when a lease counts. A `serial` names one tenure of one
-partition, so that what belongs to an earlier one is not mistaken for the present.
+operation was sent, because that is from when a lease counts. A `serial` names one tenure.
 """
 
 from __future__ import annotations
@@ -26,10 +25,11 @@ class Woken:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsKnown:
-    """The source's partitions; told again when there are more."""
+    """The source's partitions, as it said when it was asked; told again when they change."""
 
     now: float
     partitions: tuple[PartitionId, ...]
+    asked_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +155,16 @@ class LoadsMeasured:
 
 @dataclass(frozen=True, slots=True)
 class FiguresMeasured:
-    """How far each partition of ours is, and those whose batch fails again and again."""
+    """How far each partition of ours is, and those whose batch fails again and again.
+
+    `unread` are those whose source cannot be read, and `trouble` says why.
+    """
 
     now: float
     figures: Mapping[PartitionId, Figures]
     stuck: frozenset[PartitionId]
+    unread: frozenset[PartitionId] = frozenset()
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,25 +174,6 @@ class StopAsked:
     now: float
 
 
-Event = (
-    Woken
-    | PartitionsKnown
-    | Answered
-    | Renewed
-    | RenewalRefused
-    | StartResolved
-    | ReaderOpened
-    | ReaderRefused
-    | ReaderFailed
-    | Handled
-    | ReaderClosed
-    | ReaderGaveUp
-    | HandlerReturned
-    | LoadsMeasured
-    | FiguresMeasured
-    | StopAsked
-)
-
 TenureEvent = (
     StartResolved
     | ReaderOpened
@@ -196,6 +182,19 @@ TenureEvent = (
     | Handled
     | ReaderClosed
     | ReaderGaveUp
+)
+
+Event = (
+    Woken
+    | PartitionsKnown
+    | Answered
+    | Renewed
+    | RenewalRefused
+    | TenureEvent
+    | HandlerReturned
+    | LoadsMeasured
+    | FiguresMeasured
+    | StopAsked
 )
 
 

@@ -8,6 +8,8 @@ Rules:
 - What others act upon is announced at once. Figures wait for their time, and go along with anything
   else that is announced; that time is shorter while more and more events wait. Neither ever keeps a
   renewal waiting.
+- That a partition is not read is announced at once. The words on it may differ with each attempt:
+  alone they wait as figures do that have not changed.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tidegate.member.messages import Answered, Command, Perform, Report
+from tidegate.member.messages import Answered, Command, FiguresMeasured, Perform, Report
 from tidegate.member.steps import NEVER
 from tidegate.model import Figures, LeaseState, Owner, PartitionId, Presence
 from tidegate.ports import Announce, Join, Leave, Operation, Refusal, RenewPresence
@@ -23,6 +25,7 @@ from tidegate.settings import MemberSettings
 
 _RETRY_S = 1.0
 _NAME_TAKEN_RETRY_S = 5.0
+_TROUBLE_CHARS = 200
 # So many events more that wait than was said are more than what comes and goes: by what is handled
 # in so long, and at least.
 _MORE_S, _MORE_LEAST = 1.0, 10.0
@@ -47,6 +50,8 @@ class Membership:
         # Kept as they are while they stay equal, so that a change is seen at a glance.
         self._figures: Mapping[PartitionId, Figures] = MappingProxyType({})
         self._stuck: frozenset[PartitionId] = frozenset()
+        self._unread: frozenset[PartitionId] = frozenset()
+        self._trouble = ""
         self._next_at = float("-inf")
         self._was_refused = False
 
@@ -66,13 +71,14 @@ class Membership:
             return self._send(RenewPresence(self._owner.name, self.lease_id))
         return self._send(Join(self._owner.name, self.lease_id))
 
-    def measured(
-        self, figures: Mapping[PartitionId, Figures], stuck: frozenset[PartitionId]
-    ) -> None:
-        """What our partitions' figures are now, and which partitions are stuck."""
-        self._stuck = stuck
-        if figures != self._figures:
-            self._figures = figures
+    def measured(self, event: FiguresMeasured) -> None:
+        """What our partitions' figures are now, and which partitions are stuck or not read."""
+        self._stuck, self._unread = event.stuck, event.unread
+        self._trouble = event.trouble
+        if len(self._trouble) > _TROUBLE_CHARS:
+            self._trouble = self._trouble[: _TROUBLE_CHARS - 1] + "…"
+        if event.figures != self._figures:
+            self._figures = event.figures
 
     def announce(
         self,
@@ -91,6 +97,7 @@ class Membership:
             and said.wants == wants
             and said.declines == declines
             and said.stuck == stuck
+            and said.unread == self._unread
             and said.is_leaving == is_leaving
         )
         if self._again_at is not None and now >= self._again_at:
@@ -113,6 +120,8 @@ class Membership:
             self._settings.started_at,
             stuck,
             self._figures,
+            unread=self._unread,
+            trouble=self._trouble,
         )
         self._announcing, self._announced_at = Announce(wish, self.lease_id), now
         return [Perform(None, self._announcing)]
@@ -123,7 +132,7 @@ class Membership:
         if said is None or self._announcing is not None or not self.is_present:
             return NEVER
         is_same = self._figures is said.figures
-        if is_same and not said.figures:
+        if is_same and not said.figures and self._trouble == said.trouble:
             return NEVER
         pause = self._settings.figures_keep_s if is_same else self._settings.figures_every_s
         if not is_same and _is_more_waiting(said.figures, self._figures):

@@ -13,12 +13,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tidegate.member.fence import Fence, Progress, rewound_to
+from tidegate.member.heritage import Family
 from tidegate.member.messages import (
     Checkpointed,
     CloseReader,
     Event,
     Handled,
     OpenReader,
+    Perform,
     ReaderClosed,
     ReaderFailed,
     ReaderGaveUp,
@@ -28,8 +30,9 @@ from tidegate.member.messages import (
     ResolveStart,
     StartResolved,
 )
-from tidegate.member.steps import NEVER, HaltedError, Script, Steps
+from tidegate.member.steps import NEVER, FencedError, HaltedError, Script, Steps
 from tidegate.model import PartitionId, Position, Rewind
+from tidegate.ports import Release
 from tidegate.settings import MemberSettings
 
 _RETRY_S = 1.0
@@ -48,19 +51,24 @@ class Reading:
         fence: Fence,
         partition: PartitionId,
         serial: int,
+        family: Family,
     ) -> None:
         self._settings = settings
         self._steps = steps
         self._fence = fence
         self._partition = partition
         self._serial = serial
+        self._family = family
         self.progress = Progress()
         self.checkpoint_at = NEVER
         self.is_leaving = False
         self.is_owning = False
         self.rewind: Rewind | None = None
+        # Between two attempts at reading: what the source does not take, a rewind may mend.
+        self._is_pausing = False
         self._is_open = False
         self._is_closing = False
+        self._is_writing = False
         # Why the handler of this tenure is given up, if it is.
         self._hung: str | None = None
 
@@ -78,34 +86,69 @@ class Reading:
 
     def _note(self, event: Handled) -> None:
         was_dirty = self.is_dirty
-        self.progress = Progress(
-            event.position, event.enqueued_at, event.state, self.progress.rewound_by
-        )
+        position = self._family.marked(event.position)
+        rewound_by = self.progress.rewound_by
+        self.progress = Progress(position, event.enqueued_at, event.state, rewound_by)
         if self.is_dirty and (event.is_due or not was_dirty):
             self.checkpoint_at = event.now if event.is_due else max(event.now, self._next_at)
+
+    @property
+    def wake_at(self) -> float:
+        """When the next checkpoint is due; one that is under way is waited for."""
+        return self.checkpoint_at if self.is_owning and not self._is_writing else NEVER
 
     @property
     def _next_at(self) -> float:
         return self._fence.written_at + self._settings.checkpoint_every_s
 
     @property
+    def takes_rewinds(self) -> bool:
+        """Whether it reads, or would if the source let it, and nothing is under way."""
+        return self.is_owning or self._is_pausing
+
+    @property
     def is_dirty(self) -> bool:
         committed = self._fence.committed
         return committed is not None and self.progress != committed
+
+    def may_end(self, now: float, into: tuple[PartitionId, ...]) -> bool:
+        """Whether the partition can go on as these; where it cannot, its checkpoint says so."""
+        if self._family.may_end(into, self.progress.state):
+            self._family.into = into
+            return True
+        kept = self._family.marked(self.progress.position)
+        if kept != self.progress.position:
+            self.progress = replace(self.progress, position=kept)
+            self.checkpoint_at = now
+        return False
 
     # --- scripts
 
     def take_over(self) -> Script[None]:
         """Touches the checkpoint and settles where to read on."""
         ahead = self.progress
-        found = yield from self._fence.touch(self._resolve_start)
+        found = yield from self._fence.touch(self._begin)
         self.progress = ahead if self._goes_on_from(found, ahead) else found
-        self.checkpoint_at = NEVER
+        self._family.begin(self.progress.position)
+        # What memory has ahead of it is due as if it had been handled now: no later event sets it.
+        self.checkpoint_at = self._next_at if self.is_dirty else NEVER
 
     def _goes_on_from(self, found: Progress, ahead: Progress) -> bool:
         """Whether memory from before a lapse goes on from what was found: nobody wrote between."""
         was_ours = self._fence.was_last_write
         return was_ours and ahead.position.sequence > found.position.sequence
+
+    def _begin(self) -> Script[Progress]:
+        if self._family.has_parents:
+            left = yield from self._family.inherited()
+            begun = Progress(left.position, left.enqueued_at, left.state)
+        else:
+            begun = Progress((yield from self._resolve_start()))
+        if not (yield from self._family.may_begin()):
+            lease_id, etag = self._fence.lease_id, self._fence.etag
+            self._steps.put(Perform(None, Release(self._partition, lease_id, etag)))
+            raise FencedError("its range is none any more: others read its keys")
+        return begun
 
     def _resolve_start(self, rewind: Rewind | None = None) -> Script[Position]:
         while True:
@@ -122,6 +165,8 @@ class Reading:
     def read(self) -> Script[None]:
         """Reads until the partition is to be given away, or the epoch has to be raised."""
         while not self.is_leaving:
+            if self.rewind is not None:
+                yield from self._carry_out(self.rewind)
             end = yield from self._open()
             if end is None:
                 self.is_owning = True
@@ -138,7 +183,9 @@ class Reading:
                 return
             if isinstance(end, ReaderFailed):
                 self._steps.put(Report("reader-failed", self._partition, end.message))
+                self._is_pausing = True
                 yield from self._steps.pause(end.now, _RETRY_S)
+                self._is_pausing = False
 
     def _open(self) -> Script[End]:
         while self._is_open:
@@ -183,6 +230,7 @@ class Reading:
         if not rewind.is_resolved:
             rewind = replace(rewind, position=(yield from self._resolve_start(rewind)), at=None)
         self.progress = rewound_to(rewind)
+        self._family.begin(self.progress.position)
         yield from self._fence.write(self.progress)
         self.rewind, self.checkpoint_at = None, NEVER
         self._steps.put(Report("rewound", self._partition, f"to {rewind.position}"))
@@ -190,13 +238,19 @@ class Reading:
     def drain(self) -> Script[None]:
         """Lets the handler finish what it has, then writes the last checkpoint."""
         yield from self.close(drain=True)
+        position = self._family.last(self.progress.position, self.progress.state)
+        self.progress = replace(self.progress, position=position)
         yield from self._checkpoint()
 
     def _checkpoint(self) -> Script[None]:
         """Writes what is handled, where that is not written yet."""
         if self.is_dirty:
             progress = self.progress
-            yield from self._fence.write(progress)
+            self._is_writing = True
+            try:
+                yield from self._fence.write(progress)
+            finally:
+                self._is_writing = False
             self._steps.put(Checkpointed(self._partition, self._serial, progress.position))
 
     def close(self, *, drain: bool) -> Script[None]:

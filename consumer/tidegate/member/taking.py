@@ -75,6 +75,7 @@ class Taking:
         is_expected = self._owner.name in sight.roster.expected
         may_begin = is_expected or self._may_begin(now)
         early = frozenset() if may_begin else new_partitions(listing, planned)
+        early -= self._tenures.origins.keys()
         commands: list[Command] = []
         wanted: set[PartitionId] = set()
         rewinds = {rewind.partition: rewind for rewind in sight.roster.rewinds}

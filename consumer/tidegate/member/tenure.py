@@ -14,10 +14,10 @@ Rules of this module:
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import StrEnum
 
 from tidegate.member.beginning import Hold, claimed, received, taken_up
 from tidegate.member.fence import Fence
+from tidegate.member.heritage import NO_ORIGIN, Family, Origin
 from tidegate.member.lapse import until_renewed
 from tidegate.member.messages import (
     Command,
@@ -30,27 +30,13 @@ from tidegate.member.messages import (
     Report,
     Woken,
 )
+from tidegate.member.phases import UNPROVEN, Phase
 from tidegate.member.reading import Reading
 from tidegate.member.steps import NEVER, FencedError, HaltedError, LapsedError, Script, Steps
 from tidegate.model import Checkpoint, Owner, Ownership, PartitionId, Rewind
 from tidegate.ports import Change, Release
+from tidegate.ports.lineage import FLAT, Lineage
 from tidegate.settings import MemberSettings
-
-
-class Phase(StrEnum):
-    """Where a tenure stands, for people."""
-
-    LEASING = "leasing"
-    FENCING = "fencing"
-    READING = "reading"
-    DRAINING = "draining"
-    LAPSED = "lapsed"
-    GIVING = "giving"
-    ENDED = "ended"
-
-
-# In these phases a refused renewal is no news, or is looked into.
-_UNPROVEN = (Phase.LEASING, Phase.LAPSED, Phase.GIVING, Phase.ENDED)
 
 
 class Tenure:
@@ -64,6 +50,8 @@ class Tenure:
         serial: int,
         dice: Callable[[], str],
         epoch_floor: int = 0,
+        lineage: Lineage = FLAT,
+        origin: Origin = NO_ORIGIN,
     ) -> None:
         self._settings = settings
         self.partition = partition
@@ -76,9 +64,10 @@ class Tenure:
         self._give_lease_id: str | None = None
         self._dice = dice
         self._steps = Steps((partition, serial))
-        self._fence = Fence(self._steps, partition, owner, dice)
+        self._family = Family(self._steps, partition, lineage, origin)
+        self._fence = Fence(self._steps, partition, owner, dice, self._family)
         self._fence.see(epoch_floor)
-        self._reading = Reading(settings, self._steps, self._fence, partition, serial)
+        self._reading = Reading(settings, self._steps, self._fence, partition, serial, self._family)
         self._script: Script[None] | None = None
         # To whom it was given, and the ETag of the ownership blob then.
         self.given: tuple[str, str] | None = None
@@ -147,14 +136,14 @@ class Tenure:
         return min(
             NEVER if self.phase is Phase.LAPSED else self.valid_until,
             self._steps.retry_at,
-            self._reading.checkpoint_at if self._reading.is_owning else NEVER,
+            self._reading.wake_at,
         )
 
     def leave(
         self, now: float, name: str | None = None, lease_id: str | None = None
     ) -> list[Command]:
         """Drain, checkpoint, then give the lease to an id that a member announced, or let it go."""
-        if self.phase is Phase.GIVING or self.is_over:
+        if self.phase is Phase.GIVING or self.is_over or self._family.into:
             return []
         if lease_id is not None or not self.is_leaving:
             self.give_to, self._give_lease_id = name, lease_id
@@ -163,9 +152,16 @@ class Tenure:
         self._reading.is_leaving = True
         return self.handle(Woken(now))
 
+    def end(self, now: float, into: tuple[PartitionId, ...]) -> list[Command]:
+        """The last checkpoint says what the partition goes on as; then nobody reads it again."""
+        if not self.is_settled or self._family.into:
+            return []
+        self._reading.is_leaving = self._reading.may_end(now, into)
+        return self.handle(Woken(now))
+
     def stay(self) -> None:
         """The hand-over is no longer wanted; too late once draining has begun."""
-        if self.phase is not Phase.DRAINING and self.phase is not Phase.GIVING:
+        if self.phase not in (Phase.DRAINING, Phase.GIVING) and not self._family.into:
             self._reading.is_leaving = False
             self.give_to = self._give_lease_id = None
 
@@ -173,7 +169,8 @@ class Tenure:
         """Carries out a rewind once; the reader starts anew at its position."""
         reading = self._reading
         is_done = rewind.id == reading.progress.rewound_by
-        if is_done or reading.rewind is not None or not self.is_settled:
+        is_free = reading.takes_rewinds and not self.is_leaving
+        if is_done or reading.rewind is not None or not is_free:
             return []
         reading.rewind = rewind
         return self.handle(Woken(now))
@@ -192,7 +189,7 @@ class Tenure:
         match event:
             case Renewed(lease_id=lease_id) if lease_id == fence.lease_id:
                 self._extend(event.sent_at)
-            case RenewalRefused(lease_id=lease_id, etag=etag) if self.phase not in _UNPROVEN:
+            case RenewalRefused(lease_id=lease_id, etag=etag) if self.phase not in UNPROVEN:
                 if lease_id == fence.lease_id and etag == fence.etag and not fence.is_raising:
                     return FencedError(f"the lease was lost: {event.refusal}")
         if fence.proved_at is not None:

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tidegate.member.heritage import NO_ORIGIN, Origin
 from tidegate.member.messages import Command, Event, ReaderGaveUp, Woken
 from tidegate.member.steps import NEVER
 from tidegate.member.tenure import Tenure
 from tidegate.model import Listing, MemberName, Owner, PartitionId
+from tidegate.ports.lineage import FLAT, Lineage, Tiling
 from tidegate.settings import MemberSettings
 
 # A partition whose ledger rows were not ours to read is left alone this long.
@@ -27,8 +29,17 @@ _DECLINE_S = 300.0
 class Tenures:
     """See the module."""
 
-    def __init__(self, settings: MemberSettings, owner: Owner, dice: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        settings: MemberSettings,
+        owner: Owner,
+        dice: Callable[[], str],
+        lineage: Lineage = FLAT,
+    ) -> None:
         self._settings = settings
+        self._lineage = lineage
+        # What begins where others ended.
+        self.origins: dict[PartitionId, Origin] = {}
         self._owner = owner
         self._dice = dice
         self.live: dict[PartitionId, Tenure] = {}
@@ -46,7 +57,16 @@ class Tenures:
         """A tenure that has yet to begin."""
         self._serial += 1
         floor = self._epochs.get(partition, 0)
-        tenure = Tenure(self._settings, self._owner, partition, self._serial, self._dice, floor)
+        tenure = Tenure(
+            self._settings,
+            self._owner,
+            partition,
+            self._serial,
+            self._dice,
+            floor,
+            self._lineage,
+            self.origins.get(partition, NO_ORIGIN),
+        )
         self.live[partition] = tenure
         self._declined.pop(partition, None)
         self._touched.add(partition)
@@ -108,8 +128,13 @@ class Tenures:
         if tenure.was_halted:
             self._halted_until[partition] = now + _HALT_S
 
-    def see(self, listing: Listing) -> None:
+    def see(self, listing: Listing, tiling: Tiling) -> None:
         """A listing that shows the receiver's own write ends what we know better."""
+        ends = listing.checkpoints
+        self.origins = {
+            partition: Origin(parents, max(ends[parent].epoch for parent in parents))
+            for partition, parents in tiling.parents.items()
+        }
         if self.given:
             rows = listing.ownerships
             self.given = {

@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from tidegate.lag import UNKNOWN_LAG, Lag, lag_from_start, lag_of
 from tidegate.model import NO_SEQUENCE, Listing, MemberName, PartitionId
 from tidegate.ops import observer as facts
+from tidegate.ops.failing import KINDS, Failing
 from tidegate.ops.observer import Observer
+from tidegate.ports.lineage import FLAT, Lineage
 from tidegate.sources.start import Start
 
 RATE_WINDOW_S = 10.0
 _SLICES = 10
+_DIGITS = 18
 # What the source says of a partition so long after it was opened may be younger than what we read.
 _OPENING_S = 60.0
 # The kind of report that the native transport was not understood, and the official SDK reads.
@@ -75,6 +78,7 @@ class Place:
     lost: Loss | None = None
     is_stuck: bool = False
     error: str = ""
+    failing: Failing = field(default_factory=Failing)
     rate: Rate = field(default_factory=Rate)
 
     def end_known(self, fact: facts.EndKnown) -> None:
@@ -144,6 +148,9 @@ class Board(Observer):
         self.name = name
         self.places: dict[PartitionId, Place] = {}
         self.partitions: tuple[PartitionId, ...] = ()
+        self._of_source: tuple[PartitionId, ...] = ()
+        # How partitions come and go.
+        self.lineage: Lineage = FLAT
         self.listing: Listing | None = None
         self.listed_at: float | None = None
         self.is_stopping = False
@@ -168,20 +175,36 @@ class Board(Observer):
             case facts.ReaderOpened():
                 self._on_opened(fact)
             case facts.ReaderClosed():
-                self.place(fact.partition).is_ours = False
+                self._on_closed(fact)
+            case facts.LeaseEnded():
+                self.place(fact.partition).failing.over()
             case facts.Listed():
                 self.listing, self.listed_at = fact.listing, fact.at
+                self._count_partitions()
             case facts.PartitionsKnown():
-                self.partitions = fact.partitions
+                self._of_source = fact.partitions
+                self._count_partitions()
             case facts.Reported(report=report):
+                if report.partition is not None and report.kind in KINDS:
+                    self.place(report.partition).failing.trouble = report.message
                 self.has_fallen_back = self.has_fallen_back or report.kind == FELL_BACK
             case facts.Stopping():
                 self.is_stopping = True
 
+    def _count_partitions(self) -> None:
+        """Which there are: the source's, or what the ledger makes of them."""
+        listing = self.listing
+        if listing is None or self.lineage is FLAT or not self._of_source:
+            self.partitions = self._of_source
+        else:
+            self.partitions = self.lineage.tiling(self._of_source, listing).partitions
+
     def _on_opened(self, fact: facts.ReaderOpened) -> None:
         """Before the first batch, what is behind is counted from where reading begins."""
+        failing = self.place(fact.partition).failing
+        failing.opened(fact.at)
         place = self.places[fact.partition] = Place(
-            is_ours=True, epoch=fact.epoch, opened_at=fact.at
+            is_ours=True, epoch=fact.epoch, opened_at=fact.at, failing=failing
         )
         listing = self.listing
         found = listing.checkpoints.get(fact.partition) if listing is not None else None
@@ -192,11 +215,20 @@ class Board(Observer):
         if found is not None and found.position.sequence == position.sequence:
             place.enqueued_at = found.enqueued_at
 
+    def _on_closed(self, fact: facts.ReaderClosed) -> None:
+        place = self.place(fact.partition)
+        place.is_ours = False
+        if fact.reason == "failed":
+            place.failing.failed(fact.at)
+        else:
+            place.failing.over()
+
     def _on_handled(self, fact: facts.BatchHandled) -> None:
         place = self.place(fact.partition)
         place.handled = fact.position.sequence
         place.enqueued_at = fact.enqueued_at
         place.is_stuck, place.error = False, ""
+        place.failing.over()
         place.rate.add(fact.at, fact.events)
 
     def _on_checkpoint(self, fact: facts.CheckpointWritten) -> None:
@@ -262,4 +294,5 @@ class Board(Observer):
 
 def by_number(partition: PartitionId) -> tuple[int, int, str]:
     """Sorts '2' before '10', and what is no number after all numbers."""
-    return (0, int(partition), "") if partition.isdecimal() else (1, 0, partition)
+    is_number = partition.isdecimal() and len(partition) <= _DIGITS
+    return (0, int(partition), "") if is_number else (1, 0, partition)

@@ -154,6 +154,13 @@ METRICS = (
         "histogram",
         "Time that an operation on the ledger took.",
     ),
+    Metric(
+        "tidegate_request_units_total",
+        "counter",
+        "Request units of Cosmos DB that this process has spent: on leases, and on the monitored "
+        "container.",
+        ("container",),
+    ),
     Metric("tidegate_reports_total", "counter", "What was reported to people, by kind.", ("kind",)),
     Metric(
         "tidegate_group_members",

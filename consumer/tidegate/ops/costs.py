@@ -5,8 +5,10 @@ Rules:
   second × seconds for one event, at most 1, since calls for one partition never overlap.
 - What arrives counts, not what is handled. Who catches up is busy all the time, which says nothing
   of what the partition will cost once that is done.
-- Rates are averaged over two minutes. A partition that has come is measured for as long before
-  anything is said of it; until then it has the load that it came with.
+- Rates are averaged over two minutes. A partition of which no load is known is measured for as
+  long before anything is said of it. The average of one that comes with a load goes on from there,
+  as it would have where it came from: else what has moved could not be compared, while the rate
+  changes for all, with what has not.
 - A slow member must not pass for heavy partitions: they would be exchanged for ever, since each is
   as slow as the others where it is. So an event is taken to cost what it usually does in the group.
   What all partitions of a member have in common is the member's doing, unless one that came
@@ -63,9 +65,9 @@ class Mean:
 class _Track:
     """A partition of ours."""
 
-    def __init__(self, work: Work, known: float, now: float) -> None:
+    def __init__(self, work: Work, known: float | None, now: float) -> None:
         self._at, self._last = now, work
-        # The load that it came with.
+        # The load that it came with, where that was known.
         self._known = known
         # What an event was taken to cost while there were others here to compare it with.
         self._compared_s: float | None = None
@@ -96,17 +98,21 @@ class _Track:
         """What an event was taken to cost where the partition came from, or had company."""
         if is_alone and self._compared_s:
             return self._compared_s
-        arriving = self._arriving.value
-        return self._known / arriving if arriving and self._known >= _LOAD_LEAST else None
+        arriving, known = self._arriving.value, self._known or 0.0
+        return known / arriving if arriving and known >= _LOAD_LEAST else None
 
     def load(self, event_s: float | None) -> float | None:
         """The load at so many seconds for an event; None where it cannot be said yet."""
-        if self._measured_s < WARM_UP_S:
+        if self._measured_s < WARM_UP_S and self._known is None:
             return None
         if event_s is None:
             # Nothing comes and nothing is done, or else the first call has not ended yet.
-            return None if self._arriving.value or self._busy.value else 0.0
-        return min(self._arriving.value * event_s, 1.0)
+            if self._arriving.value or self._busy.value or self._measured_s < WARM_UP_S:
+                return None
+            return 0.0
+        before = math.exp(-self._measured_s / SMOOTH_S)
+        here = min(self._arriving.value * event_s, 1.0)
+        return here if self._known is None else here + before * (self._known - here)
 
 
 class Costs:
@@ -173,10 +179,11 @@ def _says_pace(figures: Figures) -> bool:
     return figures.busy >= _BUSY_LEAST and figures.handling >= _HANDLING_LEAST
 
 
-def _stated(listing: Listing | None, partition: PartitionId) -> float:
-    """The load of a partition that has just come, as it was elsewhere."""
+def _stated(listing: Listing | None, partition: PartitionId) -> float | None:
+    """The load of a partition that has just come, as it was elsewhere, where that is known."""
     members = listing.members.values() if listing is not None else ()
-    return max((presence.loads.get(partition, 0.0) for presence in members), default=0.0)
+    stated = [load for each in members if (load := each.loads.get(partition)) is not None]
+    return max(stated, default=None)
 
 
 def event_costs(

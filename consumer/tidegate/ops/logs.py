@@ -39,6 +39,14 @@ _GRAVE = frozenset(
         "unreadable",
     }
 )
+# How readers end that says little by itself: why one failed is told by the member's report.
+_CLOSED = {"closed": "INFO", "failed": "DEBUG"}
+# What else is said of an end whose cause is outside of the group.
+_WHY = {
+    "stolen": ": the source gave the partition to a reader of a higher epoch. Where that is said "
+    "again and again, another group reads here with another ledger: give each a consumer group "
+    "of its own"
+}
 _FIELDS = "tidegate"
 
 
@@ -154,8 +162,9 @@ class Logged(Observer):
             case facts.ReaderOpened():
                 self._say("INFO", "reading", partition=fact.partition, epoch=fact.epoch)
             case facts.ReaderClosed():
-                level = "INFO" if fact.reason == "closed" else "WARNING"
-                self._say(level, f"reader {fact.reason}", partition=fact.partition)
+                level = _CLOSED.get(fact.reason, "WARNING")
+                text = f"reader {fact.reason}{_WHY.get(fact.reason, '')}"
+                self._say(level, text, partition=fact.partition)
             case facts.BatchFailed():
                 self._on_failed(fact)
             case facts.Reported(report=report):

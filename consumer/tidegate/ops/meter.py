@@ -18,13 +18,15 @@ from tidegate.ledger.figures import rounded
 from tidegate.model import Figures, PartitionId
 from tidegate.ops import observer as facts
 from tidegate.ops.arriving import End, arriving
-from tidegate.ops.board import RATE_WINDOW_S, Board
+from tidegate.ops.board import RATE_WINDOW_S, Board, by_number
 from tidegate.ops.costs import Work
 from tidegate.ops.observer import Observer
-from tidegate.ports import SourceEvent
+from tidegate.ports import SourceEvent, lost_position
 
 # The source is asked for ends every 5 s where its events do not tell them: three of them at least.
 _ENDS_WINDOW_S = 15.0
+# A source that is away for a moment is nobody's trouble. So long is too long.
+_UNREAD_AFTER_S = 8.0
 # What retention took is told for so long: whoever looks now and then shall see it.
 _LOSS_TOLD_S = 600.0
 
@@ -173,3 +175,17 @@ class Meter(Observer):
             for partition, place in self._board.places.items()
             if place.is_ours and place.is_stuck
         )
+
+    def unread(self, now: float) -> tuple[frozenset[PartitionId], str]:
+        """Our partitions whose reading has failed for too long, and what is known of why."""
+        found = {
+            partition: place.failing.trouble
+            for partition, place in self._board.places.items()
+            if place.failing.lasts_s(now) > _UNREAD_AFTER_S
+            and self._board.owner(partition) == self._board.name
+        }
+        # What only a rewind mends is told before what may pass.
+        told = sorted(
+            found, key=lambda partition: (not lost_position(found[partition]), by_number(partition))
+        )
+        return frozenset(found), next(filter(None, map(found.__getitem__, told)), "")

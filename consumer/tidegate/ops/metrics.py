@@ -70,6 +70,7 @@ class Metrics(Observer):
         self.counts: defaultdict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
         self.times: defaultdict[str, Times] = defaultdict(Times)
         self.state_bytes: dict[str, int] = {}
+        self.units: defaultdict[tuple[str, ...], float] = defaultdict(float)
 
     def hear(self, fact: facts.Fact) -> None:
         counts = self.counts
@@ -85,6 +86,8 @@ class Metrics(Observer):
             case facts.CheckpointWritten():
                 counts["tidegate_checkpoints_written_total"][(fact.partition,)] += 1
                 self.state_bytes[fact.partition] = fact.size
+            case facts.UnitsSpent():
+                self.units[(fact.on,)] += fact.units
             case facts.BatchFailed():
                 counts["tidegate_batches_failed_total"][(fact.partition,)] += 1
                 if fact.is_hung:
@@ -129,6 +132,8 @@ class _Shown(Collector):
             if metric.kind == "counter":
                 family: Metric = CounterMetricFamily(metric.name, metric.meaning, labels=labels)
                 values: Mapping[tuple[str, ...], float] = self._metrics.counts[metric.name]
+                if metric.name == "tidegate_request_units_total":
+                    values = self._metrics.units
             else:
                 family = GaugeMetricFamily(metric.name, metric.meaning, labels=labels)
                 values = gauges.get(metric.name, {})

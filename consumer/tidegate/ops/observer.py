@@ -112,6 +112,14 @@ class EndKnown:
 
 
 @dataclass(frozen=True, slots=True)
+class UnitsSpent:
+    """Request units of Cosmos DB, since this was told last; `on` is `leases` or `monitored`."""
+
+    on: str
+    units: float
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerAnswered:
     """An operation on the ledger ended; `refusal` is empty where it was done."""
 
@@ -185,6 +193,7 @@ Fact = (
     | PartitionsKnown
     | Reported
     | Stopping
+    | UnitsSpent
 )
 
 

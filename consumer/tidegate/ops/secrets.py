@@ -2,8 +2,10 @@
 
 Rules:
 - Two nets. What is known to be a secret of this process (`known`) goes wherever and however often
-  it stands, also URL-encoded. What looks like one goes by its form: the keys and signatures of
-  connection strings and SAS tokens, the `sig` of a URL, bearer tokens, JSON Web Tokens.
+  it stands, also URL-encoded, and so does the beginning of a key, where a text was cut in it. What
+  looks like one goes by its form: the keys and signatures of connection strings and SAS tokens, the
+  `sig` of a URL, bearer tokens, JSON Web Tokens, and keys of Azure that stand alone, as where one
+  was written in place of a name.
 - The words around it stay, so that a line still says what it was about.
 - It is done on whole, finished text, so that no way of formatting gets around it.
 - A text is gone through once, however many secrets are known: one process may know thousands.
@@ -20,6 +22,10 @@ HIDDEN = "***"
 
 # A shorter text would be found inside ordinary words.
 _SHORTEST_KNOWN = 6
+# So much of the beginning of a key is a secret too.
+_SHORTEST_PART = 12
+# A connection string or a SAS has words in it, with which other texts begin as well.
+_HAS_WORDS = re.compile(r"[;&]|=(?!=*$)").search
 # Ends of a value in a connection string, in JSON, in a repr, in a log line.
 _VALUE = r"[^;\s\"'<>,}&]+"
 _FORMS = (
@@ -35,6 +41,8 @@ _FORMS = (
     re.compile(r"(?P<keep>\bSharedKey(?:Lite)? \w+:)[\w+/=]+"),
     re.compile(r"(?P<keep>)\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*"),
 )
+# 64 bytes, of storage and Cosmos DB, or 32, of a hub. A path may stand before them.
+_BARE = re.compile(r"(?:[A-Za-z0-9+/]{86}==|[A-Za-z0-9+/]{43}=)(?![A-Za-z0-9+/=])")
 # Cheap enough to look for in every line: no form begins without one of these.
 _SUSPICIOUS = re.compile(
     r"key|secret|password|signature|sig(?:=|%3D)|bearer|eyJ", re.IGNORECASE
@@ -48,6 +56,8 @@ class Secrets:
         # By the characters that they begin with; the longest first, for one may be a part of
         # another.
         self._known: dict[str, list[str]] = {}
+        # Of keys alone, by so much as is looked for.
+        self._keys: dict[str, list[str]] = {}
         for secret in known:
             self._know(secret)
 
@@ -59,6 +69,8 @@ class Secrets:
                 alike = self._known.setdefault(form[:_SHORTEST_KNOWN], [])
                 if form not in alike:
                     insort(alike, form, key=lambda text: -len(text))
+                    if not _HAS_WORDS(each):
+                        self._keys.setdefault(form[:_SHORTEST_PART], []).append(form)
 
     def hide(self, text: str) -> str:
         """The text without secrets."""
@@ -66,19 +78,30 @@ class Secrets:
         if _SUSPICIOUS(text):
             for form in _FORMS:
                 text = form.sub(rf"\g<keep>{HIDDEN}", text)
-        return text
+        return _BARE.sub(HIDDEN, text) if "=" in text else text
 
     def _without_known(self, text: str) -> str:
         parts: list[str] = []
         at = shown = 0
         while self._known and at <= len(text) - _SHORTEST_KNOWN:
-            alike = self._known.get(text[at : at + _SHORTEST_KNOWN], ())
-            found = next((form for form in alike if text.startswith(form, at)), "")
-            if found:
+            length = 0
+            if alike := self._known.get(text[at : at + _SHORTEST_KNOWN]):
+                found = next((form for form in alike if text.startswith(form, at)), "")
+                length = len(found) or self._begun_at(text, at)
+            if length:
                 parts += (text[shown:at], HIDDEN)
-                shown = at + len(found)
-            at += len(found) or 1
+                shown = at + length
+            at += length or 1
         return "".join((*parts, text[shown:]))
+
+    def _begun_at(self, text: str, at: int) -> int:
+        """How much of a key that is not whole stands there."""
+        longest = 0
+        for form in self._keys.get(text[at : at + _SHORTEST_PART], ()):
+            pairs = enumerate(zip(form, text[at : at + len(form)], strict=False))
+            end = next((i for i, (ours, theirs) in pairs if ours != theirs), len(form))
+            longest = max(longest, min(end, len(text) - at))
+        return longest
 
 
 _SIGNATURE = re.compile(r"\bsig=([^&;\s]+)")

@@ -33,6 +33,8 @@ from tidegate.ports.source import (
     SourceError,
     SourceEvent,
     StolenError,
+    lost_position,
+    of_lost_position,
 )
 
 __all__ = [
@@ -64,4 +66,6 @@ __all__ = [
     "WriteCheckpoint",
     "WriteOwnership",
     "WriteRoster",
+    "lost_position",
+    "of_lost_position",
 ]

@@ -42,6 +42,20 @@ class SourceError(Exception):
         self.is_fatal = is_fatal
 
 
+# How words begin that say that a stored position means nothing to its source any more.
+_LOST = "PositionLost: "
+
+
+def of_lost_position(words: str) -> str:
+    """Words of an error that only a rewind ends, or a new name."""
+    return _LOST + words
+
+
+def lost_position(words: str) -> str:
+    """What such words say; '' where they say something else."""
+    return words.removeprefix(_LOST) if words.startswith(_LOST) else ""
+
+
 class NotUnderstoodError(SourceError):
     """The service says what this transport does not understand: another transport may."""
 

@@ -24,7 +24,7 @@ from tidegate.ledger.refusals import (
 )
 from tidegate.slices.listing import projections
 from tidegate.slices.naming import Version, version_of
-from tidegate.slices.shape import SliceStorageError
+from tidegate.slices.shape import SliceGone, SliceStorageError
 from tidegate.slices.together import together
 
 LIMIT = 32
@@ -115,12 +115,15 @@ class SliceBlobs:
         except (AzureError, TimeoutError, OSError) as problem:
             # None of their texts is safe to show.
             said = refusal_of(problem, Spot.of(self._settings, name))
-            is_no_container = isinstance(said, MissingContainerError)
-            kind = _MissingContainer if is_no_container else SliceStorageError
+            kind = SliceStorageError
+            if isinstance(said, MissingContainerError):
+                kind = _MissingContainer
+            elif isinstance(problem, ResourceNotFoundError):
+                kind = SliceGone
             raise kind(str(said)) from None
 
 
-class _MissingContainer(SliceStorageError):
+class _MissingContainer(SliceGone):
     """There is no such container yet."""
 
 

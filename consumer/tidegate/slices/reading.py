@@ -28,6 +28,8 @@ from tidegate.slices.naming import Version
 from tidegate.slices.shape import Column, How, Shape, SliceError
 
 FIRST_READ = 8192
+# What JSON ends with that nests too deeply, or has numbers that nothing here can hold.
+_TOO_MUCH = (RecursionError, OverflowError)
 
 Value = str | int | float | None
 Row = Mapping[str, Value]
@@ -95,7 +97,7 @@ def head_from(data: bytes) -> Head:
         raise SliceError("this projection is cut off within its head")
     try:
         return _head(json.loads(data[HEAD_AT:size]), size)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, *_TOO_MUCH) as error:
         raise SliceError(f"the head of this projection cannot be read: {error}") from None
 
 
@@ -119,7 +121,8 @@ def _head(told: dict[str, Any], size: int) -> Head:
         flag=told["flag"],
         size_s=told["size"],
     )
-    flagged = int(told["flagged"])
+    _check_numbers(told)
+    flagged = told["flagged"]
     return Head(
         Version(told["partition"], told["start"], told["end"]),
         shape,
@@ -131,6 +134,19 @@ def _head(told: dict[str, Any], size: int) -> Head:
         tuple(told["first"]),
         tuple(accumulate(told["lengths"], initial=size + flagged)),
     )
+
+
+def _check_numbers(told: dict[str, Any]) -> None:
+    """Raises ValueError where what says how long things are does not fit together."""
+    counts = (told["keys"], told["rows"], told["flagged"], told["size"], *told["lengths"])
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise ValueError("its lengths are no whole numbers")
+    if len(told["first"]) != len(told["lengths"]) or not all(
+        isinstance(key, str) for key in told["first"]
+    ):
+        raise ValueError("it has not one first key for each block")
+    if not all(code in STRUCT_CODES and type(base) is int for *_, code, base, _ in told["columns"]):
+        raise ValueError("it has columns of an unknown kind")
 
 
 async def read_head(read: Read, first_read: int = FIRST_READ) -> tuple[Head, bytes]:
@@ -187,7 +203,17 @@ def whole(data: bytes) -> tuple[Head, Iterator[tuple[str, tuple[Row, ...]]]]:
 def block_rows(
     head: Head, block: bytes, only: Collection[str] | None = None
 ) -> Iterator[tuple[str, tuple[Row, ...]]]:
-    """The keys of a block and their rows; of some keys alone where these are named."""
+    """The keys of a block and their rows; of some keys alone where these are named. SliceError."""
+    try:
+        yield from _block_rows(head, block, only)
+    except (LookupError, TypeError, ValueError, OverflowError, struct.error) as error:
+        # Lengths, numbers and texts that do not fit one another.
+        raise SliceError(f"this projection is damaged ({type(error).__name__}: {error})") from None
+
+
+def _block_rows(
+    head: Head, block: bytes, only: Collection[str] | None
+) -> Iterator[tuple[str, tuple[Row, ...]]]:
     if len(block) < 4:
         raise SliceError("this projection is cut off")
     keys = int.from_bytes(block[:4], "little")

@@ -36,6 +36,10 @@ class SliceStorageError(SliceError):
     blames_events = False
 
 
+class SliceGone(SliceStorageError):
+    """It is not there any more, or was not yet: mostly a newer version stands in its place."""
+
+
 class How(StrEnum):
     """How two values of a column become one."""
 

@@ -82,6 +82,7 @@ async def around_driver(
     relay: Relay,
 ) -> AsyncIterator[Ops]:
     """Sets all of it up, on the loop of the office. Raises SettingsError."""
+    board.lineage = setup.group.spec.source.lineage
     gauges = Gauges(setup.group.name, standing)
     REGISTRY.register(gauges)
     noting = asyncio.create_task(note.keep()) if note is not None else None

@@ -4,6 +4,7 @@ Rules:
 - Its partition is not given away meanwhile, as during a batch.
 - A letter that cannot be written is written again, for ever: nothing is dropped.
 - An event that is gone by then, because retention took it, is passed without a letter.
+- Of a change feed it is one LSN: the changes of one transaction each have a letter.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from tidegate.delivery.letters import (
     DeadLetter,
@@ -24,6 +25,7 @@ from tidegate.delivery.letters import (
 from tidegate.handling import DeadLetterError, DeadLetters
 from tidegate.model import PartitionId, Position
 from tidegate.ports import SourceError, SourceEvent, StolenError
+from tidegate.spark.feed_fetching import stretch_of
 from tidegate.spark.held import HeldPartition
 from tidegate.spark.positions import Turn
 from tidegate.spark.searching import Suspect
@@ -31,7 +33,18 @@ from tidegate.spark.telling import Telling
 from tidegate.spark.tools import Tools
 from tidegate.spark.turns import BatchError
 
+if TYPE_CHECKING:
+    from tidegate.sources.cosmos.source import CosmosSource
+
 _READ_S = 20.0
+
+
+class _Read(NamedTuple):
+    """What was read of a turn of one, and the position behind it; None where it does not move."""
+
+    events: tuple[SourceEvent, ...]
+    position: Position | None
+    enqueued_at: float | None
 
 
 class PipelineError(Exception):
@@ -86,10 +99,10 @@ class Asides:
 
     async def _pass_by(self, held: HeldPartition, suspect: Suspect, turn: Turn) -> None:
         try:
-            event = await self._until_written(held, suspect, turn)
+            read = await self._until_written(held, suspect, turn)
             if held.turn is turn:
-                if event is not None:
-                    held.advance(event.position, event.enqueued_at, held.state)
+                if read.position is not None:
+                    held.advance(read.position, read.enqueued_at, held.state)
                 self._telling.over(held)
                 self._passed(suspect, held.position)
         except StolenError as error:
@@ -97,21 +110,18 @@ class Asides:
         finally:
             held.batch_over()
 
-    async def _until_written(
-        self, held: HeldPartition, suspect: Suspect, turn: Turn
-    ) -> SourceEvent | None:
-        """The event, once its letter is written; None where it is gone. Raises StolenError."""
+    async def _until_written(self, held: HeldPartition, suspect: Suspect, turn: Turn) -> _Read:
+        """What there was, once its letters are written. Raises StolenError."""
         tries, policy = 0, self._tools.policy
         error = PipelineError(suspect.error)
         failure = Failure(error, suspect.failures, held.holder.name, self._tools.wall())
         while True:
             try:
-                event = await self._read(turn)
-                if event is not None:
-                    await self._write(
-                        held, letter_of(turn.partition, cast(WholeEvent, event), failure)
-                    )
-                return event
+                read = await self._read(turn)
+                for event in read.events:
+                    letter = letter_of(turn.partition, cast(WholeEvent, event), failure)
+                    await self._write(held, letter)
+                return read
             except (DeadLetterError, SourceError) as problem:
                 tries += 1
                 said = f"event {turn.to} cannot be put aside: {problem}. It is tried again."
@@ -123,22 +133,44 @@ class Asides:
         self.count += 1
         self._telling.put_aside(held, 1, where, f"{letter.id}: {letter.error}")
 
-    async def _read(self, turn: Turn) -> SourceEvent | None:
-        """The event of a turn of one. Raises SourceError and StolenError."""
+    async def _read(self, turn: Turn) -> _Read:
+        """What a turn of one has. Raises SourceError and StolenError."""
+        try:
+            async with asyncio.timeout(_READ_S):
+                if turn.ends:
+                    return await self._read_changes(turn)
+                event = await self._read_event(turn)
+        except TimeoutError as error:
+            raise SourceError(f"it did not come within {_READ_S:g} s") from error
+        if event is None:
+            return _Read((), None, None)
+        return _Read((event,), event.position, event.enqueued_at)
+
+    async def _read_event(self, turn: Turn) -> SourceEvent | None:
+        """The event; None where it is gone. Raises SourceError and StolenError."""
         hub = self._tools.hub
         reader = hub.reader(turn.partition, turn.after, turn.epoch)
         try:
-            async with asyncio.timeout(_READ_S):
-                await reader.open()
-                while True:
-                    events = await reader.receive()
-                    if events:
-                        is_it = events[0].position.sequence <= turn.to
-                        return events[0] if is_it else None
-                    end = await hub.end(turn.partition)
-                    if end.begins_at is not None and end.begins_at > turn.to:
-                        return None
-        except TimeoutError as error:
-            raise SourceError(f"it did not come within {_READ_S:g} s") from error
+            await reader.open()
+            while True:
+                events = await reader.receive()
+                if events:
+                    is_it = events[0].position.sequence <= turn.to
+                    return events[0] if is_it else None
+                end = await hub.end(turn.partition)
+                if end.begins_at is not None and end.begins_at > turn.to:
+                    return None
         finally:
             await reader.close()
+
+    async def _read_changes(self, turn: Turn) -> _Read:
+        """All changes of one LSN: those of one transaction, or none where it was written again.
+
+        Raises SourceError.
+        """
+        stretch = await stretch_of(cast("CosmosSource", self._tools.hub), turn)
+        found: list[SourceEvent] = []
+        while not stretch.is_over:
+            found += await stretch.next()
+        at = found[-1].enqueued_at if found else None
+        return _Read(tuple(found), stretch.place.position, at)

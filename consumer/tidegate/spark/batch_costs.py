@@ -96,7 +96,6 @@ class BatchCosts:
         """What an event costs in a batch of so many; None where it is not known yet."""
         return None if self._cost is None else self._cost.of_full(most)
 
-
     def worked(
         self, full: Full, members: Mapping[PartitionId, MemberName], reads: Sequence[TurnRead],
         seconds: float,

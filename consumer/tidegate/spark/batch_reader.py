@@ -1,10 +1,11 @@
-"""`spark.read` over a range of a hub: for replays, and for looking.
+"""`spark.read` over a range of a hub or of a change feed: for replays, and for looking.
 
 Rules:
 - It owns nothing and competes with nobody: no epoch, no ledger. What it reads is the same each
-  time, because the range is made of sequence numbers when the query is planned.
+  time, because the range is made of sequence numbers when the query is planned; but of a container
+  that tells latest versions, an item that was written again since comes no more.
 - Where a group's members read, the hub lets no reader without an epoch in: another consumer group
-  is needed, and that is said.
+  is needed, and that is said. A container lets everybody read.
 """
 
 from __future__ import annotations
@@ -12,36 +13,36 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from tidegate.model import BEGINNING, NO_SEQUENCE, PartitionId, Position
 from tidegate.ports import StolenError
-from tidegate.settings import SettingsError
-from tidegate.sources.eventhubs import NativeSource, Start
-from tidegate.sources.native.requests import PartitionFacts
-from tidegate.sources.start import From, resolve
-from tidegate.spark.batches_of_arrow import BatchMaker
 from tidegate.spark.columns import Columns
+from tidegate.spark.container_place import ContainerPlace
+from tidegate.spark.feed_batches import ChangePiece, maker_of
+from tidegate.spark.feed_fetching import FeedFetch
+from tidegate.spark.feed_ranges import ALL_TIMES, Times, feed_turns
 from tidegate.spark.fetching import fetcher
-from tidegate.spark.hub_place import HubPlace, place_of
-from tidegate.spark.options import EARLIEST, LATEST, BatchOptions, Place
+from tidegate.spark.hub_place import HubPlace
+from tidegate.spark.hub_ranges import competes, hub_turns
+from tidegate.spark.options import BatchOptions
 from tidegate.spark.positions import Turn
-from tidegate.spark.reading_tasks import made_of, pieces, undecodable
+from tidegate.spark.reading_tasks import change_pieces, made_of, pieces, undecodable
 from tidegate.spark.reading_turns import Progress
+from tidegate.spark.source_place import SourcePlace, place_of
 
 
 @dataclass(frozen=True)
 class Range(InputPartition):
     """What one task reads: a part of one partition."""
 
-    hub: HubPlace
+    source: SourcePlace
     turn: Turn
+    # Changes that were written at other times are left out.
+    times: Times = ALL_TIMES
 
 
 class TidegateReader(DataSourceReader):
@@ -55,10 +56,13 @@ class TidegateReader(DataSourceReader):
         # Imported here: workers do without.
         from tidegate.commands.wiring import set_up  # noqa: PLC0415
 
-        hub = place_of(set_up(Path(self._options.file), os.environ, runs_code=False))
+        source = place_of(set_up(Path(self._options.file), os.environ, runs_code=False))
+        if isinstance(source, ContainerPlace):
+            feeds = asyncio.run(feed_turns(source, self._options))
+            return [Range(source, turn, Times.of(self._options)) for turn in feeds]
         if self._options.consumer_group:
-            hub = replace(hub, group=self._options.consumer_group)
-        return asyncio.run(_ranges(hub, self._options))
+            source = replace(source, group=self._options.consumer_group)
+        return [Range(source, turn) for turn in asyncio.run(hub_turns(source, self._options))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Where there is no range at all, Spark makes a partition of its own.
@@ -67,120 +71,29 @@ class TidegateReader(DataSourceReader):
 
 def _read(asked: Range, columns: Columns) -> Iterator[pa.RecordBatch]:
     reading = fetcher()
-    maker = BatchMaker(columns)
-    partition = asked.turn.partition
-    (fetch,) = reading.begin(asked.hub, [(asked.turn, None)])
+    maker = maker_of(columns)
+    partition, progress = asked.turn.partition, Progress.of(asked.turn)
+    (fetch,) = reading.begin(asked.source, [(asked.turn, None)])
     try:
-        for piece in pieces(reading, fetch, Progress.of(asked.turn)):
+        found = (
+            _within(asked.times, change_pieces(reading, fetch, progress))
+            if isinstance(fetch, FeedFetch)
+            else pieces(reading, fetch, progress)
+        )
+        for piece in found:
             made = made_of(maker, partition, piece, stops=True)
             if made.faulty:
                 raise undecodable(partition, piece, made.faulty[0])
             yield made.batch
     except StolenError as error:
-        raise _competes(asked.hub, partition) from error
+        assert isinstance(asked.source, HubPlace), "a container lets everybody read"
+        raise competes(asked.source, partition) from error
     finally:
         reading.run(fetch.end(None))
 
 
-def _competes(hub: HubPlace, partition: PartitionId) -> SettingsError:
-    return SettingsError(
-        f"hub '{hub.hub}', consumer group '{hub.group}', partition {partition}: a member of a "
-        "group reads it, and the hub lets nobody else in. Give this read a consumer group of its "
-        "own, by option 'consumerGroup'."
-    )
-
-
-# --- the range
-
-
-async def _ranges(hub: HubPlace, options: BatchOptions) -> list[Range]:
-    """Raises SourceError and SettingsError."""
-    async with AsyncExitStack() as stack:
-        credential: Any = None
-        if hub.has_identity:
-            # Imported here: only who uses an identity pays the time that this import takes.
-            from azure.identity.aio import DefaultAzureCredential  # noqa: PLC0415
-
-            credential = await stack.enter_async_context(DefaultAzureCredential())
-        source = hub.source(credential)
-        stack.push_async_callback(source.close)
-        names = _wanted(await source.partitions(), options)
-        turns = await asyncio.gather(*(_turn(source, hub, name, options) for name in names))
-        return [Range(hub, turn) for turn in turns if turn is not None]
-
-
-def _wanted(partitions: tuple[PartitionId, ...], options: BatchOptions) -> list[PartitionId]:
-    """Those that both places name, where they name any."""
-    for name, place in (("from", options.begin), ("to", options.end)):
-        unknown = [partition for partition in place.sequences if partition not in partitions]
-        if unknown:
-            raise SettingsError(
-                f"option '{name}': the hub has no partition '{unknown[0]}'; it has "
-                f"{', '.join(partitions)}"
-            )
-    return [
-        partition
-        for partition in partitions
-        if all(
-            not place.sequences or partition in place.sequences
-            for place in (options.begin, options.end)
-        )
-    ]
-
-
-async def _turn(
-    source: NativeSource, hub: HubPlace, partition: PartitionId, options: BatchOptions
-) -> Turn | None:
-    facts = await source.facts(partition)
-    try:
-        begin = await _after(source, partition, options.begin, facts)
-        end = await _up_to(source, partition, options.end, facts)
-    except StolenError as error:
-        raise _competes(hub, partition) from error
-    # What retention took is not there to be read.
-    if begin.sequence < facts.first_sequence - 1:
-        begin = BEGINNING
-    is_empty = facts.end.enqueued_at is None
-    first = max(begin.sequence + 1, facts.first_sequence)
-    return None if is_empty or end < first else Turn(partition, 0, begin, end)
-
-
-async def _after(
-    source: NativeSource, partition: PartitionId, place: Place, facts: PartitionFacts
-) -> Position:
-    """What is read begins behind this position."""
-    if place.end == LATEST:
-        return Position(facts.end.offset, facts.end.sequence)
-    if place.end == EARLIEST:
-        return BEGINNING
-    if place.at is not None:
-        return await _before(source, partition, place.at, facts)
-    return Position(sequence=place.sequences[partition] - 1)
-
-
-async def _up_to(
-    source: NativeSource, partition: PartitionId, place: Place, facts: PartitionFacts
-) -> int:
-    """The last event that is read, and with it."""
-    last = facts.end.sequence
-    if place.end == LATEST:
-        return last
-    if place.end == EARLIEST:
-        return NO_SEQUENCE
-    if place.at is not None:
-        return (await _before(source, partition, place.at, facts)).sequence
-    return min(place.sequences[partition], last)
-
-
-async def _before(
-    source: NativeSource, partition: PartitionId, at: float, facts: PartitionFacts
-) -> Position:
-    """The last event that was enqueued before a time; the beginning where there is none."""
-
-    async def known() -> PartitionFacts:
-        return facts
-
-    async def first(place: From) -> Any:
-        return await source.first(partition, place)
-
-    return await resolve(Start("time", at=at), known, first)
+def _within(times: Times, pieces: Iterator[ChangePiece]) -> Iterator[ChangePiece]:
+    for piece in pieces:
+        left = [change for change in piece.changes if times.has(change.enqueued_at)]
+        if left:
+            yield ChangePiece(left)

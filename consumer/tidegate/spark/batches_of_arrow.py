@@ -8,18 +8,38 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
+from tidegate.delivery.letters import WholeEvent
 from tidegate.sources.native.event import Event
 from tidegate.spark.columns import Columns
 from tidegate.spark.json_bodies import Faulty, JsonBodies
 from tidegate.spark.payloads import NO_TIME, Piece
 
 _TIME = pa.timestamp("us", tz="UTC")
+
+
+Maker = Callable[[str, Any], pa.Array]
+
+
+class AnyPiece(Protocol):
+    """A part of a partition: messages of a hub, or changes of a container."""
+
+    @property
+    def sequences(self) -> Any: ...
+
+    def __len__(self) -> int: ...
+
+    def bodies(self) -> list[bytes]: ...
+
+    def without(self, indices: Sequence[int]) -> AnyPiece: ...
+
+    def event(self, index: int) -> WholeEvent:
+        """One of them, as a dead letter has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +56,11 @@ class BatchMaker:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._json = JsonBodies(columns.body_fields, columns.types) if columns.of_body else None
-        self._makers: dict[str, Callable[[str, Piece], pa.Array]] = {
+        self._makers = self.makers()
+
+    def makers(self) -> dict[str, Maker]:
+        """How each of an event's own columns is made, of a partition and a piece."""
+        return {
             "partition": lambda partition, piece: pa.repeat(partition, len(piece)),
             "sequence": lambda _, piece: pa.array(piece.sequences),
             "offset": lambda _, piece: pa.array([Event(p).offset for p in piece.payloads]),
@@ -46,7 +70,7 @@ class BatchMaker:
             "body": lambda _, piece: pa.array(piece.bodies(), pa.binary()),
         }
 
-    def make(self, partition: str, piece: Piece, *, stops: bool) -> Made:
+    def make(self, partition: str, piece: AnyPiece, *, stops: bool) -> Made:
         """`stops`: the first event that cannot be decoded is enough to know.
 
         Raises AmqpError where a message is none.

@@ -168,10 +168,9 @@ class Desk:
         return {}
 
     async def _ends(self, question: Question) -> Answer:
-        ends, lags = self._work.held_ends(), self._work.lags()
+        ends, lags = self._work.watch.held_ends(), self._work.watch.lags()
         if question.get("all") is True:
-            await self._work.ends.ask_all()
-            ends = self._work.ends.known
+            ends = await self._work.ends.ask_all()
         return {"ends": {p: _end(end) | {"lag": lags.get(p)} for p, end in ends.items()}}
 
 

@@ -167,7 +167,7 @@ class DeskClient:
             raise ConnectionResetError
         try:
             answer = json.loads(said)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
             self.close()

@@ -79,6 +79,9 @@ class _Driver:
                 signal.signal(number, self._on_signal)
             stack.callback(end_when_asked)
             failure = self._follow(session, standalone, office, query)
+            if failure is not None:
+                # First of all: whatever fails while the rest is torn down must not hide it.
+                self._say_why(failure)
             self._leave(office, query, run)
             return self._ended(failure)
 
@@ -91,6 +94,8 @@ class _Driver:
         wanted = _Wanted(self._options)
         while not self._asked_to_stop.is_set():
             failure = session.end()
+            if failure is None and standalone is not None:
+                failure = standalone.end()
             if failure is not None:
                 return failure
             try:
@@ -151,11 +156,14 @@ class _Driver:
         except OfficeError as error:
             _log.warning("%s", error)
 
+    def _say_why(self, failure: Failure) -> None:
+        failure = self._standing.hidden(failure)
+        said = f"{failure.reason}: {failure.message}"
+        leave(said)
+        say(f"tidegate: {said}")
+
     def _ended(self, failure: Failure | None) -> int:
         if failure is not None:
-            said = f"{failure.reason}: {failure.message}"
-            leave(said)
-            say(f"tidegate: {said}")
             return Code.FAILED
         assert self._stopping_since is not None
         took_s = time.monotonic() - self._stopping_since

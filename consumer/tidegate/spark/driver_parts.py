@@ -16,19 +16,20 @@ from typing import Any
 
 from tidegate.commands.wiring import Setup
 from tidegate.ops.around import OpsSettings
+from tidegate.ops.secrets import Secrets
 from tidegate.settings import SettingsError
 from tidegate.spark import shipping
 from tidegate.spark.around import DriverBoard, Relay, around_driver
 from tidegate.spark.columns import columns_of, source_schema
 from tidegate.spark.failures import shortened
 from tidegate.spark.file_note import PLACE, FileNote
-from tidegate.spark.hub_place import check_group
 from tidegate.spark.java import ensure_java
 from tidegate.spark.office import Office
 from tidegate.spark.pipelines import load_pipeline
 from tidegate.spark.pod_note import PodNote
 from tidegate.spark.query import Query
 from tidegate.spark.running import PipelineRun
+from tidegate.spark.secret_conf import VARIABLE, make_conf
 from tidegate.spark.session import Session, spark_home
 from tidegate.spark.session_conf import (
     NAMESPACE,
@@ -37,6 +38,7 @@ from tidegate.spark.session_conf import (
     LocalPlace,
     session_conf,
 )
+from tidegate.spark.source_place import check_group, kind_of, place_of
 from tidegate.spark.standalone import Standalone
 from tidegate.spark.standing import Standing
 
@@ -67,7 +69,8 @@ class Parts:
         self._environment = environment
         self._spec = setup.group.spark
         check_group(setup)
-        _of_schema(lambda: source_schema(self._spec.schema))
+        self._kind = kind_of(place_of(setup))
+        _of_schema(lambda: source_schema(self._spec.schema, self._kind))
         self._spark_home = spark_home()
         self._cluster = ClusterPlace.of(environment) if environment.get(NAMESPACE) else None
         self._files = shipping.found_files(self._spec.deps.files, setup.folder)
@@ -77,7 +80,7 @@ class Parts:
         self._java_home = Path() if options.only_checks else ensure_java(environment)
         expected = options.executors if self._cluster is None else self._cluster.executors
         self.board = DriverBoard(options.name, expected, time.monotonic)
-        self.standing = Standing(time.time())
+        self.standing = Standing(time.time(), Secrets(setup.secrets).hide)
 
     def new_office(self) -> Office:
         options, cluster, relay = self.options, self._cluster, Relay()
@@ -105,23 +108,25 @@ class Parts:
 
     def open_session(self, stack: ExitStack, folder: Path) -> tuple[Session, Standalone | None]:
         """Starts Spark, and on one machine what runs its executors. Raises SettingsError."""
-        standalone = self._standalone(folder) if self._cluster is None else None
-        if standalone is not None:
+        standalone: Standalone | None = None
+        settings: Path | None = None
+        if self._cluster is None:
+            settings = make_conf(folder / "conf", self._environment.get(VARIABLE, ""))
+            standalone = self._standalone(folder, settings)
             stack.callback(standalone.stop)
             place: LocalPlace | ClusterPlace = LocalPlace(standalone.start(), folder)
             standalone.scale(self.options.executors)
         else:
-            assert self._cluster is not None
             place = self._cluster
         conf = session_conf(self.setup.group.name, self._spec, place)
-        session = Session.open(conf, self._java_home, local=standalone is not None)
+        session = Session.open(conf, self._java_home, settings)
         stack.callback(session.stop)
         packed = folder / "pipeline.zip"
         own = [str(packed)] if shipping.pack(self._known, self.setup.folder, packed) else []
-        session.ship([*self._files, *own])
+        session.ship([*shipping.kept(self._files, folder / "files"), *own])
         return session, standalone
 
-    def _standalone(self, folder: Path) -> Standalone:
+    def _standalone(self, folder: Path, settings: Path) -> Standalone:
         executor = self._spec.executor
         return Standalone(
             self._spark_home,
@@ -129,6 +134,7 @@ class Parts:
             folder / "standalone",
             cores=executor.cores,
             memory_mib=executor.memory_mib,
+            conf=settings,
         )
 
     def new_run(self, office: Office) -> PipelineRun:
@@ -142,7 +148,8 @@ class Parts:
         spark, name = session.spark, self.setup.group.name
         source = driven_source(self.setup, office.address, office.token)
         spark.dataSource.register(source)
-        _of_schema(lambda: columns_of(spark.readStream.format(source.name()).load().schema))
+        new = spark.readStream.format(source.name())
+        _of_schema(lambda: columns_of(new.load().schema, self._kind))
         every = f"{self._spec.trigger_s * 1000:.0f} milliseconds"
 
         def begin(on_batch: Callable[[Any, int], None], life: Path) -> Any:

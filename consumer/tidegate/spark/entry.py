@@ -13,6 +13,8 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 
+from tidegate.commands.dumps import no_core_dumps
+
 EXECUTOR_CLASS = "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"
 OPTION = re.compile(r"SPARK_JAVA_OPT_(\d+)")
 # The argument of the executor's program, and the variable in which Spark says it.
@@ -89,6 +91,7 @@ def class_path(environ: Mapping[str, str]) -> str:
 
 def main(words: Sequence[str]) -> int:
     """Become what was said; comes back only where that cannot be."""
+    no_core_dumps(os.environ)
     try:
         command = command_of(words, os.environ)
         if not command:

@@ -1,18 +1,31 @@
 """What Spark says of a failure, in words for people: what happened and what to do. Pure.
 
-Rules: the end of a Python traceback says more than the Java around it. A failure that is no fault
-of the events (an executor was lost, memory ran out) is told apart, so that no event is put aside
-for it.
+Rules:
+- Where Python raised something, its kind decides, by its whole name; what people write into a
+  message decides nothing. Only of what Java said alone the words are looked at.
+- A failure that is no fault of the events (an executor was lost, memory ran out, the hub or the
+  driver could not be reached) is told apart, so that no event is put aside for it.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+# With these a JVM ends that has used up its heap: as we tell it to, and as Spark does by itself.
+OUT_OF_MEMORY_CODES = (3, 52)
 
 _LONGEST = 700
+# Ours and Python's own: a folder of the user's may be called tidegate too, as it is in pods.
+_NOT_THE_USERS = (f"{Path(__file__).parents[1]}/", f"{sysconfig.get_path('stdlib')}/", "<")
 _MEMORY = re.compile(
-    r"OutOfMemoryError|OOMKilled|MemoryError|exit(?:ed)?(?: with)?(?: exit)? code:? (?:3|52|137)\b",
+    r"OutOfMemoryError|OOMKilled"
+    r"|\b(?:executor|command)\b[^\n]{0,200}?"
+    r"\bexit(?:ed)?(?: with)?(?: exit)? code:? (?:3|52|137)\b",
     re.IGNORECASE,
 )
 _LOST = re.compile(
@@ -21,16 +34,49 @@ _LOST = re.compile(
     r"|executor .{0,40}(?:heartbeat timed out|decommission)"
 )
 _GONE = re.compile(r"Py4JNetworkError|Answer from Java side is empty|Connection refused")
-_CANCELLED = re.compile(r"cancelled|InterruptedException", re.IGNORECASE)
-# The last line of a Python traceback, which has no blank at its beginning.
-_RAISED = re.compile(
-    r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt|Exit|Failure))(?:: (.*))?$", re.M
+_CANCELLED = re.compile(
+    r"\bJob \d+ (?:was )?cancelled|cancelled job group|SparkContext was shut down"
+    r"|InterruptedException"
 )
 _TRACEBACK = "Traceback (most recent call last)"
+# Its last line, which has no blank at its beginning.
+_RAISED = re.compile(r"^(?P<kind>[A-Za-z_][\w.<>]*)(?:: (?P<message>.*))?$")
+# What stands there where a traceback is written in another way.
+_ERROR = re.compile(
+    r"^(?P<kind>[\w.]*(?:Error|Exception|Interrupt|Exit|Failure))(?:: (?P<message>.*))?$", re.M
+)
 
 MORE_MEMORY = (
     "Raise spec.spark.executor.memory (the heap) or memoryOverhead (its Python workers), or lower "
     "spec.spark.maxEvents"
+)
+_MORE_FOR_DRIVER = (
+    "Raise spec.spark.driver.memoryOverhead, or have the pipeline bring less to the driver"
+)
+_READ_TWICE = (
+    "Where one job uses its frame twice (a join or a union with itself), keep the frame first: "
+    "df.persist(); df.count()"
+)
+
+# What we raise where it is no fault of the events, by its whole name, and the reason for people.
+# Everything else that Python raises may come from what the events say.
+OF_NO_EVENT: Mapping[str, str] = MappingProxyType(
+    {
+        "tidegate.handling.DeadLetterError": "LetterNotWritten",
+        "tidegate.ports.ledger.LedgerError": "LedgerNotReached",
+        "tidegate.ports.source.NotUnderstoodError": "HubNotRead",
+        "tidegate.ports.source.SourceError": "HubNotRead",
+        "tidegate.ports.source.StolenError": "HubNotRead",
+        "tidegate.slices.shape.SliceStorageError": "SlicesNotWritten",
+        "tidegate.spark.desk_client.DeskError": "OfficeNotReached",
+        "tidegate.spark.desk_client.RefusedError": "OfficeRefused",
+        "tidegate.spark.office.OfficeError": "OfficeNotReached",
+        "tidegate.spark.own_office.OwnOfficeError": "OfficeNotReached",
+        "tidegate.spark.planning.StillAwayError": "OfficeNotReached",
+        "tidegate.spark.reading_tasks.ReadElsewhereError": "ReadTwice",
+        "tidegate.spark.turns.BatchError": "BatchRefused",
+        "tidegate.spark.turns.UnreadError": "BatchRefused",
+    }
 )
 
 
@@ -46,40 +92,108 @@ class Failure:
 
 
 def failure_of(text: str) -> Failure:
-    """What a text of Spark's, or of the pipeline, means."""
+    """What a text of Spark's means, with the traceback of a worker in it or without."""
     said = shortened(text)
+    raised = _raised(text)
+    if raised is not None:
+        return _of_kind((raised["kind"],), said, MORE_MEMORY)
     if _MEMORY.search(text):
-        return Failure(
-            "OutOfMemory",
-            f"an executor had too little memory: {said} {MORE_MEMORY}.",
-            blames_events=False,
-        )
+        return _of_memory(said, MORE_MEMORY)
     if _GONE.search(text):
         return Failure("DriverLost", f"Spark's driver does not answer: {said}", blames_events=False)
     if _LOST.search(text):
         return Failure("ExecutorLost", f"executors were lost: {said}", blames_events=False)
-    if _CANCELLED.search(said):
+    if _CANCELLED.search(text):
         return Failure("Cancelled", said, blames_events=False)
     return Failure("PipelineFailed", said)
 
 
+def failure_of_error(error: BaseException) -> Failure:
+    """What an error means that was raised in the driver, by the pipeline or below it."""
+    text, name = str(error), type(error).__name__
+    if _is_of_spark(error):
+        return failure_of(text if _TRACEBACK in text else f"{name}: {text}")
+    first = text.partition("\n")[0]
+    kinds = tuple(f"{each.__module__}.{each.__qualname__}" for each in type(error).__mro__)
+    failure = _of_kind(kinds, _cut(f"{name}: {first}{_place(error)}"), _MORE_FOR_DRIVER)
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if failure.blames_events and before is not None:
+        # A pipeline may say in its own words what Spark has told it.
+        cause = failure_of_error(before)
+        if not cause.blames_events:
+            return replace(failure, reason=cause.reason, blames_events=False)
+    return failure
+
+
 def shortened(text: str) -> str:
     """The one line of it that says most."""
+    raised = _raised(text)
+    if raised is not None:
+        kind, message = raised["kind"].rpartition(".")[2], raised["message"]
+        return _cut(f"{kind}: {message}" if message else kind)
+    return _cut(next((each for each in text.splitlines() if each.strip()), "it says nothing"))
+
+
+def _of_kind(kinds: tuple[str, ...], said: str, more_memory: str) -> Failure:
+    """`kinds`: the name of what was raised, and those of what it is one of."""
+    if any(kind.endswith("MemoryError") for kind in kinds):
+        return _of_memory(said, more_memory)
+    reason = next((OF_NO_EVENT[kind] for kind in kinds if kind in OF_NO_EVENT), None)
+    if reason is None:
+        return Failure("PipelineFailed", said)
+    said = f"{said}. {_READ_TWICE}." if reason == "ReadTwice" else said
+    return Failure(reason, said, blames_events=False)
+
+
+def _of_memory(said: str, more_memory: str) -> Failure:
+    whose = "an executor" if more_memory == MORE_MEMORY else "the driver"
+    return Failure(
+        "OutOfMemory", f"{whose} had too little memory: {said} {more_memory}.", blames_events=False
+    )
+
+
+def _raised(text: str) -> re.Match[str] | None:
+    """The line of a traceback that says what was raised. Spark wraps it in errors of its own, which
+    come later; of several that came of one another it is the last."""
     begin = text.rfind(_TRACEBACK)
-    raised = list(_RAISED.finditer(text, begin)) if begin >= 0 else []
-    if raised:
-        # Spark wraps what was raised first in errors of its own, which come later.
-        kind, message = raised[0][1], raised[0][2] or ""
-        line = f"{kind}: {message}" if message else kind
-    else:
-        line = next((each for each in text.splitlines() if each.strip()), "it says nothing")
+    if begin < 0:
+        return None
+    lines = text[begin:].splitlines()[1:]
+    line = next((each for each in lines if each and not each[0].isspace()), "")
+    return _RAISED.match(line) or _ERROR.search(text, begin)
+
+
+def _is_of_spark(error: BaseException) -> bool:
+    """Whether Spark, or the line to it, raised it, and so not the pipeline itself."""
+    modules = {each.__module__ for each in type(error).__mro__}
+    if any(name.startswith(("py4j.", "pyspark.")) for name in modules):
+        return True
+    frames, module = error.__traceback__, ""
+    while frames is not None:
+        module, frames = frames.tb_frame.f_globals.get("__name__", ""), frames.tb_next
+    # Where nobody listens any more, it is the system's own error.
+    return isinstance(error, OSError) and module.startswith("py4j.")
+
+
+def _place(error: BaseException) -> str:
+    """Where the user's own code raised it."""
+    frames, place = error.__traceback__, ""
+    while frames is not None:
+        file = frames.tb_frame.f_code.co_filename
+        if "site-packages" not in file and not file.startswith(_NOT_THE_USERS):
+            place = f" ({Path(file).name}, line {frames.tb_lineno})"
+        frames = frames.tb_next
+    return place
+
+
+def _cut(line: str) -> str:
     line = " ".join(line.split())
     return line if len(line) <= _LONGEST else line[:_LONGEST] + "…"
 
 
 def end_of_driver(code: int | None) -> Failure:
     """What the exit code of the driver's JVM means; None where it has not ended."""
-    if code in (3, 52):
+    if code in OUT_OF_MEMORY_CODES:
         return Failure(
             "DriverOutOfMemory",
             "the driver's JVM had too little memory and ended. Raise spec.spark.driver.memory, or "

@@ -17,7 +17,7 @@ import os
 import threading
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from tidegate.model import PartitionId
 from tidegate.ports import SourceError, StolenError
@@ -26,12 +26,15 @@ from tidegate.sources.native.event import Event
 from tidegate.sources.native.reader import NativeReader
 from tidegate.sources.native.requests import PartitionFacts
 from tidegate.spark.desk_client import DeskClient
+from tidegate.spark.feed_fetching import Container, FeedFetch
 from tidegate.spark.hub_place import HubPlace
 from tidegate.spark.positions import Turn
+from tidegate.spark.source_place import SourcePlace
 from tidegate.spark.tasks import Desk
 from tidegate.spark.turn_room import TurnRoom
 
 T = TypeVar("T")
+AnyFetch: TypeAlias = "Fetch | FeedFetch"
 
 # So much is gathered before it becomes a batch of Arrow.
 _PIECE_BYTES = 2 << 20
@@ -184,22 +187,25 @@ class Fetcher:
             target=self._loop.run_forever, name="tidegate-fetcher", daemon=True
         )
         self._thread.start()
-        self._hubs: dict[HubPlace, Hub] = {}
+        self._hubs: dict[SourcePlace, Hub | Container] = {}
         self._desks: dict[Desk, DeskClient] = {}
 
-    def begin(self, place: HubPlace, turns: Iterable[tuple[Turn, int | None]]) -> list[Fetch]:
+    def begin(self, place: SourcePlace, turns: Iterable[tuple[Turn, int | None]]) -> list[AnyFetch]:
         """Begins turns, each with its epoch, all at once."""
         return self.run(self._begin(place, tuple(turns)))
 
     async def _begin(
-        self, place: HubPlace, turns: tuple[tuple[Turn, int | None], ...]
-    ) -> list[Fetch]:
+        self, place: SourcePlace, turns: tuple[tuple[Turn, int | None], ...]
+    ) -> list[AnyFetch]:
         hub = await self._hub(place)
-        fetches = [Fetch(hub, turn, epoch) for turn, epoch in turns]
+        fetches: list[AnyFetch] = [
+            FeedFetch(hub, turn) if isinstance(hub, Container) else Fetch(hub, turn, epoch)
+            for turn, epoch in turns
+        ]
         await asyncio.gather(*(fetch.open() for fetch in fetches))
         return fetches
 
-    async def _hub(self, place: HubPlace) -> Hub:
+    async def _hub(self, place: SourcePlace) -> Hub | Container:
         found = self._hubs.get(place)
         if found is None:
             credential: Any = None
@@ -208,7 +214,8 @@ class Fetcher:
                 from azure.identity.aio import DefaultAzureCredential  # noqa: PLC0415
 
                 credential = DefaultAzureCredential()
-            found = self._hubs[place] = Hub(place.source(credential))
+            found = _opened(place, credential)
+            self._hubs[place] = found
         return found
 
     def desk(self, desk: Desk) -> DeskClient:
@@ -235,6 +242,12 @@ class Fetcher:
         for hub in self._hubs.values():
             await hub.close()
         await self._loop.shutdown_default_executor()
+
+
+def _opened(place: SourcePlace, credential: Any) -> Hub | Container:
+    if isinstance(place, HubPlace):
+        return Hub(place.source(credential))
+    return Container(place.source(credential))
 
 
 _of_process: tuple[int, Fetcher] | None = None

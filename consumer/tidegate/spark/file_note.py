@@ -32,7 +32,11 @@ class FileNote:
     async def keep(self) -> None:
         """For ever."""
         while True:
-            self.look()
+            try:
+                self.look()
+            # Whatever it is: nobody would notice a note that stands still.
+            except Exception as error:
+                self._complain(error)
             await asyncio.sleep(_LOOK_S)
 
     def look(self) -> None:
@@ -46,8 +50,11 @@ class FileNote:
             draft.write_text(text, encoding="utf-8")
             draft.replace(self._file)
         except OSError as problem:
-            if not self._has_complained:
-                _log.warning("%s cannot be written: %s", self._file, problem)
-            self._has_complained = True
+            self._complain(problem)
         else:
             self._written, self._has_complained = text, False
+
+    def _complain(self, problem: Exception) -> None:
+        if not self._has_complained:
+            _log.warning("%s cannot be written: %s", self._file, problem)
+        self._has_complained = True

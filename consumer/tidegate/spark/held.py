@@ -23,7 +23,8 @@ from tidegate.handling import NEVER, Close, HungError, Opening, Outcome, Tell
 from tidegate.model import MemberName, PartitionEnd, PartitionId, Position, Rewind
 from tidegate.ops.observer import Observer
 from tidegate.ports import Source, SourceEvent, StolenError
-from tidegate.spark.positions import Turn, TurnRead
+from tidegate.ports.lineage import FLAT, Lineage
+from tidegate.spark.positions import Turn
 from tidegate.spark.turns import Place
 
 # A reader gives a sign of life this often, as one of a quiet partition does.
@@ -73,6 +74,9 @@ class HeldSource:
     def __init__(self, hub: Source, ends: Mapping[PartitionId, PartitionEnd]) -> None:
         self._hub = hub
         self.ends = ends
+        # Of partitions that come and go: how, and when a look at them is worth its price.
+        self.lineage: Lineage = getattr(hub, "lineage", FLAT)
+        self.hurry: asyncio.Event = getattr(hub, "hurry", asyncio.Event())
         self.readers: dict[PartitionId, HeldReader] = {}
 
     async def partitions(self) -> tuple[PartitionId, ...]:
@@ -221,8 +225,3 @@ class HeldPartition:
         else:
             # After it was told that it hangs.
             asyncio.get_running_loop().call_soon(call)
-
-
-def read_position(read: TurnRead, turn: Turn) -> Position:
-    """Where a partition stands after a turn; where nothing was read, it has its text still."""
-    return turn.after if read.sequence == turn.after.sequence else read.position

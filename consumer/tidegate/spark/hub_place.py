@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidegate.group_file.spec import NOT_BY_HAND_ON_SPARK
 from tidegate.settings import SettingsError
 from tidegate.sources.eventhubs import NativeSettings, NativeSource, Transport
 
@@ -52,9 +51,9 @@ class HubPlace:
         )
 
 
-def place_of(setup: Any) -> HubPlace:
+def hub_of(setup: Any) -> HubPlace:
     """Of a group that was set up (commands/wiring.py). Raises SettingsError."""
-    spec = setup.group.spec.source.event_hubs
+    spec = setup.group.spec.source.hubs
     if spec.transport != "native":
         raise SettingsError(
             f"spec.source.eventHubs.transport {spec.transport}: Spark reads by transport native "
@@ -69,10 +68,3 @@ def place_of(setup: Any) -> HubPlace:
         ca_file=spec.ca_file or "",
         buffer_bytes=spec.buffer_bytes,
     )
-
-
-def check_group(setup: Any) -> None:
-    """Whether Spark can be the one that reads a group. Raises SettingsError."""
-    place_of(setup)
-    if setup.group.spec.delivery.checkpoint.by_hand:
-        raise SettingsError(f"spec.delivery.checkpoint.byHand: {NOT_BY_HAND_ON_SPARK}")

@@ -49,6 +49,7 @@ class _Member:
 
     def __init__(self, tools: MemberTools, name: MemberName) -> None:
         self.board = Board(name)
+        self.board.lineage = tools.source.lineage
         meter = Meter(self.board, tools.clock)
         observer = Observers(self.board, meter, tools.observer)
         self._scratch = _scratch(tools.scratch, name)
@@ -69,6 +70,9 @@ class _Member:
     async def run(self) -> None:
         try:
             await self.runtime.run(self._figures)
+            if self._scratch is not None:
+                # It has handed over, and Spark gives no number twice.
+                self._scratch.remove()
         finally:
             if self._scratch is not None:
                 self._scratch.close()

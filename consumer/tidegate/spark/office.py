@@ -247,7 +247,7 @@ class Office:
                 desk = Desk(work, self.token)
                 self._port = await self._listen(desk)
                 stack.push_async_callback(desk.close)
-                watching = tasks.create_task(work.watch_ends())
+                watching = tasks.create_task(work.watch.watch())
                 self._open = _Open(work, members, asyncio.Event())
                 self._started.set_result(None)
                 await self._open.stopping.wait()

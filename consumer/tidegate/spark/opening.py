@@ -1,10 +1,11 @@
-"""Opens what an office works with: the hub, and where dead letters go."""
+"""Opens what an office works with: the source, and where dead letters go."""
 
 from __future__ import annotations
 
 import random
 import time
 from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, cast
 
 from tidegate.commands import wiring
 from tidegate.member.messages import Report
@@ -12,7 +13,11 @@ from tidegate.ops import observer as facts
 from tidegate.ops.board import FELL_BACK
 from tidegate.ops.observer import Observer
 from tidegate.spark.admission import Limit
+from tidegate.spark.container_place import SHARE_OF_DRIVER
 from tidegate.spark.tools import Tools
+
+if TYPE_CHECKING:
+    from tidegate.sources.cosmos.source import CosmosSource
 
 
 async def open_tools(setup: wiring.Setup, stack: AsyncExitStack, observer: Observer) -> Tools:
@@ -26,6 +31,11 @@ async def open_tools(setup: wiring.Setup, stack: AsyncExitStack, observer: Obser
         stack.push_async_callback(letters.close)
     hub = await wiring.open_source(setup, stack, fell_back)
     stack.push_async_callback(hub.close)
+    cosmos = setup.group.spec.source.cosmos
+    if cosmos is not None and cosmos.request_units_per_second is not None:
+        # The rest is for the workers, who read.
+        bound = cosmos.request_units_per_second * SHARE_OF_DRIVER
+        cast("CosmosSource", hub).budget.bound(bound)
     spark = setup.group.spark
     return Tools(
         hub,

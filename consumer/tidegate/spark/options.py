@@ -20,6 +20,8 @@ from tidegate.model import PartitionId
 from tidegate.settings import SettingsError
 
 EARLIEST, LATEST = "earliest", "latest"
+# More is no number that somebody means, and with thousands of them Python reads none.
+_DIGITS = 15
 # Of both readers, of streams, and of batches.
 _BOTH = ("file", "schema")
 _OF_STREAMS = ("maxBytes", "maxEvents", "member", "members", "tasksPerMember")
@@ -139,9 +141,10 @@ def _number(found: Mapping[str, str], name: str, default: int) -> int:
     text = found.get(name)
     if text is None:
         return default
-    if not text.strip().isdecimal() or int(text) < 1:
-        raise SettingsError(f"option '{name}' {text!r}: write a whole number, 1 or more")
-    return int(text)
+    number = text.strip()
+    if not number.isdecimal() or len(number) > _DIGITS or int(number) < 1:
+        raise SettingsError(f"option '{name}' {text[:40]!r}: write a whole number, 1 or more")
+    return int(number)
 
 
 def _place(text: str, name: str) -> Place:
@@ -163,7 +166,7 @@ def _place(text: str, name: str) -> Place:
 def _sequences(text: str, name: str) -> Mapping[PartitionId, int]:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not all(
         isinstance(number, int) and not isinstance(number, bool) and number >= 0

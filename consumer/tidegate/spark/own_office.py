@@ -85,12 +85,14 @@ def _refusal(said: bytes) -> Exception:
 def main(file: str, name: str, members: str) -> int:
     """The office's process."""
     # Imported here: the planner does without.
+    from tidegate.commands.dumps import no_core_dumps  # noqa: PLC0415
     from tidegate.commands.wiring import set_up  # noqa: PLC0415
     from tidegate.ops import logs  # noqa: PLC0415
     from tidegate.ops.secrets import Secrets  # noqa: PLC0415
-    from tidegate.spark.hub_place import check_group  # noqa: PLC0415
     from tidegate.spark.office import Office, OfficeError  # noqa: PLC0415
+    from tidegate.spark.source_place import check_group  # noqa: PLC0415
 
+    no_core_dumps(os.environ)
     try:
         setup = set_up(Path(file), os.environ, runs_code=False)
         check_group(setup)

@@ -26,6 +26,7 @@ _PYTHON = "workers run with the Python of their driver"
 _SERVED = "the pages and figures of the driver are where its Service looks for them"
 _OPTIONS = "write spark.driver.extraJavaOptions or spark.executor.extraJavaOptions"
 _FIRST = "a group begins with the first executor that is there"
+_KNOWN = "Spark's processes know one another by a secret of this driver alone"
 _ACCOUNT = "the operator makes the accounts and their roles: write spec.serviceAccountName"
 
 # By the whole name.
@@ -53,6 +54,7 @@ _NAMES: Mapping[str, str] = MappingProxyType(
         "spark.files": _FILES,
         "spark.jars.packages": _PACKAGES,
         "spark.kubernetes.authenticate": _ACCOUNT,
+        "spark.network.crypto.enabled": _KNOWN,
         "spark.kubernetes.container.image": _IMAGE,
         "spark.kubernetes.container.image.pullPolicy": _TEMPLATE,
         "spark.kubernetes.executor.container.image": _IMAGE,
@@ -87,6 +89,7 @@ _NAMES: Mapping[str, str] = MappingProxyType(
 # By how the name begins.
 _PREFIXES: Mapping[str, str] = MappingProxyType(
     {
+        "spark.authenticate": _KNOWN,
         "spark.decommission.": _GIVEN,
         "spark.dynamicAllocation.": _COUNT,
         "spark.kubernetes.allocation.": _COUNT,

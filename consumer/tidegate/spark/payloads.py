@@ -72,6 +72,9 @@ class Piece:
             self.is_told[chosen],
         )
 
+    def event(self, index: int) -> Event:
+        return Event(self.payloads[index])
+
     def bodies(self) -> list[bytes]:
         return [
             payload[at:] if at >= 0 else _body(payload)
@@ -95,7 +98,7 @@ def piece_of(payloads: Sequence[bytes]) -> Piece:
     walk = _walked(whole, starts, ends)
     sequences = np.zeros(count, np.int64)
     enqueued_ms = np.full(count, NO_TIME, np.int64)
-    is_found = _read_tails(whole, walk.annotations_end, sequences, enqueued_ms)
+    is_found = _read_tails(whole, starts, walk.annotations_end, sequences, enqueued_ms)
     for index in np.flatnonzero(~is_found).tolist():
         place = Event(payloads[index]).place
         sequences[index] = place.sequence
@@ -143,6 +146,7 @@ def _walked(whole: Array, starts: Array, ends: Array) -> _Walk:
         body_at[rows[is_body]] = (begin - starts[rows])[is_body]
         step = np.where(is_small, 5 + small, np.where(is_large, 8 + large, 4))
         is_said = is_section & (code == MESSAGE_ANNOTATIONS) & is_small
+        is_said &= at + step <= ends[rows]
         annotations_end[rows[is_said]] = (at + step)[is_said]
         has_services_alone[rows[is_said]] = (whole[at + 5] == _SERVICES)[is_said]
         has_properties[rows[code == APPLICATION_PROPERTIES]] = True
@@ -154,7 +158,9 @@ def _walked(whole: Array, starts: Array, ends: Array) -> _Walk:
     return _Walk(annotations_end, body_at, has_services_alone, has_properties)
 
 
-def _read_tails(whole: Array, annotations_end: Array, sequences: Array, times: Array) -> Array:
+def _read_tails(
+    whole: Array, starts: Array, annotations_end: Array, sequences: Array, times: Array
+) -> Array:
     """Reads sequence numbers and times where annotations end as the service writes them, and says
     of which messages. One length of offsets after the other, a few times over."""
     is_found = np.zeros(len(sequences), bool)
@@ -173,7 +179,7 @@ def _read_tails(whole: Array, annotations_end: Array, sequences: Array, times: A
         offset_at = time_at - len(TO_TIME) - length
         sequence_at = offset_at - 1 - len(TO_OFFSET) - 8
         head_at = sequence_at - 1 - len(UP_TO_SEQUENCE)
-        is_inside = head_at >= 0
+        is_inside = head_at >= starts[rows]
         head_at = np.where(is_inside, head_at, 0)
         fits = is_inside & (whole[offset_at - 1] == length) & (whole[sequence_at - 1] == 0x81)
         fits &= _says(whole, time_at - len(TO_TIME), TO_TIME)

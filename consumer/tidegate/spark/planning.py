@@ -17,8 +17,8 @@ from typing import Any
 
 from tidegate.model import PartitionId
 from tidegate.spark.desk_client import DeskClient, Planned
-from tidegate.spark.hub_place import HubPlace
 from tidegate.spark.positions import batch_from
+from tidegate.spark.source_place import SourcePlace
 from tidegate.spark.tasks import Desk, ReadTask, tasks_of
 
 Offset = dict[str, Any]
@@ -36,7 +36,7 @@ class StillAwayError(Exception):
 class Terms:
     """What tasks are made by."""
 
-    hub: HubPlace
+    source: SourcePlace
     desk: Desk
     tasks_per_member: int
     puts_aside: bool
@@ -110,7 +110,7 @@ class Planning:
         self._begun = (end, accepted.number)
         terms = self._terms
         return tasks_of(
-            accepted, terms.tasks_per_member, terms.hub, terms.desk, puts_aside=terms.puts_aside
+            accepted, terms.tasks_per_member, terms.source, terms.desk, puts_aside=terms.puts_aside
         )
 
     def ends(self) -> Offset:

@@ -56,7 +56,11 @@ class PodNote:
         timeout = aiohttp.ClientTimeout(total=_PATIENCE_S)
         async with aiohttp.ClientSession(timeout=timeout) as session:
             while True:
-                await self.look(session)
+                try:
+                    await self.look(session)
+                # Whatever it is: nobody would notice a note that stands still.
+                except Exception as error:
+                    self._complain(error)
                 await asyncio.sleep(_LOOK_S)
 
     async def look(self, session: aiohttp.ClientSession) -> None:
@@ -72,12 +76,15 @@ class PodNote:
         try:
             await self._write(session, text)
         except (OSError, aiohttp.ClientError, TimeoutError) as error:
-            said = f"{type(error).__name__}: {error}"
-            if said != self._said:
-                _log.warning("the pod's annotation %s cannot be written: %s", ANNOTATION, said)
-            self._said = said
+            self._complain(error)
         else:
             self._written, self._said = text, ""
+
+    def _complain(self, error: Exception) -> None:
+        said = f"{type(error).__name__}: {error}"
+        if said != self._said:
+            _log.warning("the pod's annotation %s cannot be written: %s", ANNOTATION, said)
+        self._said = said
 
     async def _write(self, session: aiohttp.ClientSession, text: str) -> None:
         # Kubernetes puts a new token there long before the old one ends.

@@ -7,6 +7,8 @@ micro-batch. Its JSON is what Spark keeps as the offset of a stream and hands ba
     {"batch": 17, "turns":
      {"0": {"epoch": 5, "offset": "4096", "after": 99, "to": 230, "member": "home-driver-x1"}}}
 
+A turn of a change feed has `ends` besides: up to where each of its ranges may be read.
+
 Rules: an offset of a stream that was begun before must be understood, or refused in words; what a
 worker tells is checked against its turn, because the checkpoint follows from it.
 """
@@ -17,13 +19,21 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidegate.model import NO_SEQUENCE, MemberName, PartitionId, Position
 
 
 class NotAnOffsetError(ValueError):
     """What should be a stream's offset, or a worker's report, is not; the message says what."""
+
+
+class RangeEnd(NamedTuple):
+    """A range of a change feed: nothing waited there up to `base`, and `end` was its last LSN."""
+
+    range: PartitionId
+    base: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +46,8 @@ class Turn:
     to: int
     # Whose partition it is: the turns of one member are meant for one executor.
     member: MemberName = ""
+    # Of a change feed: how far its ranges had come when it was planned (feed_bounds.py).
+    ends: tuple[RangeEnd, ...] = ()
 
     @property
     def events(self) -> int:
@@ -68,6 +80,8 @@ class TurnRead:
     lost: int = 0
     # Events of it that were put aside as dead letters; they are in `events` too.
     aside: int = 0
+    # Request units that reading it took, where the source counts them.
+    units: float = 0.0
 
     @property
     def position(self) -> Position:
@@ -92,6 +106,7 @@ def offset_of(batch: Batch) -> dict[str, Any]:
                 "after": turn.after.sequence,
                 "to": turn.to,
                 "member": turn.member,
+                **({"ends": [list(each) for each in turn.ends]} if turn.ends else {}),
             }
             for partition, turn in batch.turns.items()
         },
@@ -115,7 +130,11 @@ def batch_from(offset: Any) -> Batch:
 def _turn(partition: PartitionId, told: Mapping[str, Any]) -> Turn:
     after = Position(_text(told["offset"]), _whole(told["after"]))
     member = _text(told.get("member", ""))
-    turn = Turn(partition, _whole(told["epoch"]), after, _whole(told["to"]), member)
+    ends = tuple(
+        RangeEnd(_text(range), _whole(base), _whole(end))
+        for range, base, end in told.get("ends", ())
+    )
+    turn = Turn(partition, _whole(told["epoch"]), after, _whole(told["to"]), member, ends)
     if turn.events <= 0 or after.sequence < NO_SEQUENCE:
         raise ValueError(f"partition {partition}: no events after {after.sequence} to {turn.to}")
     return turn
@@ -137,8 +156,9 @@ def read_from(told: Mapping[str, Any]) -> TurnRead:
             seconds=_number(told.get("seconds", 0.0)),
             lost=_whole(told.get("lost", 0)),
             aside=_whole(told.get("aside", 0)),
+            units=_number(told.get("units", 0.0)),
         )
-        if min(read.events, read.bytes, read.seconds, read.lost, read.aside) < 0:
+        if min(read.events, read.bytes, read.seconds, read.lost, read.aside, read.units) < 0:
             raise ValueError("a count is below 0")
         return read
     except (KeyError, TypeError, ValueError) as error:
@@ -154,9 +174,15 @@ def _whole(value: Any) -> int:
 
 
 def _number(value: Any) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+    if not isinstance(value, int | float) or isinstance(value, bool):
         raise TypeError(f"{value!r} is no number")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise TypeError("it is a number that is none, or too large")
+    return number
 
 
 def _text(value: Any) -> str:

@@ -45,6 +45,14 @@ def encoded(contents: Contents, version: Version) -> bytes:
 
 def decoded(data: bytes) -> tuple[Contents, Version]:
     """What a projection holds. Raises SliceError."""
+    try:
+        return _decoded(data)
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        # Lengths, numbers and texts that do not fit one another.
+        raise SliceError(f"this projection is damaged ({type(error).__name__}: {error})") from None
+
+
+def _decoded(data: bytes) -> tuple[Contents, Version]:
     told = head_from(data)
     if len(data) != told.size:
         raise SliceError(f"this projection has {len(data)} bytes, and should have {told.size}")

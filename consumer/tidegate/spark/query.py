@@ -17,13 +17,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from tidegate.model import PartitionId
-from tidegate.slices.shape import SliceStorageError
-from tidegate.spark.failures import Failure, failure_of
+from tidegate.spark.failures import Failure, failure_of, failure_of_error, shortened
 from tidegate.spark.office import Office
 from tidegate.spark.positions import Batch
 from tidegate.spark.standing import LastBatch, Standing
@@ -86,8 +84,13 @@ class Query:
 
     def stop(self) -> None:
         """Ends the query; the batch under way is not waited for."""
-        if self._query is not None:
-            self._query.stop()
+        query, self._query = self._query, None
+        if query is not None:
+            try:
+                query.stop()
+            # Whatever Java raises, or the line to it: a JVM that is gone has no query any more.
+            except Exception as error:
+                _log.warning("the query could not be stopped: %s", shortened(str(error)))
         self._forget_life()
 
     # --- lives
@@ -138,9 +141,7 @@ class Query:
             states = self._run.batch(frame, batch)
         # A pipeline may raise anything, and may even ask the process to end.
         except (Exception, SystemExit) as error:
-            failure = failure_of(_text_of(error))
-            if isinstance(error, SliceStorageError):
-                failure = replace(failure, reason="SlicesNotWritten", blames_events=False)
+            failure = self._standing.hidden(failure_of_error(error))
             self._failed(failure)
             # It may have been given up already: the members have left, or another one began.
             with contextlib.suppress(BatchError):
@@ -162,19 +163,3 @@ class Query:
         _log.error("the batch failed: %s", failure.message, extra={"tidegate": {
             "reason": failure.reason}})  # fmt: skip
         self._standing.has_failed(failure)
-
-
-def _text_of(error: BaseException) -> str:
-    """What an error says, with its kind and with where the user's own code raised it."""
-    text = str(error)
-    # An error of a task brings the whole traceback of the worker, which says more.
-    if "Traceback (most recent call last)" in text:
-        return text
-    frames, place = error.__traceback__, ""
-    while frames is not None:
-        file = frames.tb_frame.f_code.co_filename
-        if "/tidegate/" not in file and "site-packages" not in file:
-            place = f" ({Path(file).name}, line {frames.tb_lineno})"
-        frames = frames.tb_next
-    first, _, rest = text.partition("\n")
-    return f"{type(error).__name__}: {first}{place}\n{rest}"

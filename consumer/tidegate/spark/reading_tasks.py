@@ -16,12 +16,14 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from tidegate.delivery.letters import Failure, encode_letter, letter_of
+from tidegate.delivery.letters import Failure, WholeEvent, encode_letter, letter_of
 from tidegate.ports import SourceError, StolenError
 from tidegate.sources.native.event import Event
-from tidegate.spark.batches_of_arrow import BatchMaker, Made
+from tidegate.spark.batches_of_arrow import AnyPiece, BatchMaker, Made
 from tidegate.spark.columns import Columns
-from tidegate.spark.fetching import Fetch, Fetcher, fetcher
+from tidegate.spark.feed_batches import ChangePiece, maker_of
+from tidegate.spark.feed_fetching import FeedFetch
+from tidegate.spark.fetching import AnyFetch, Fetch, Fetcher, fetcher
 from tidegate.spark.json_bodies import Faulty
 from tidegate.spark.payloads import Piece, piece_of
 from tidegate.spark.positions import Turn, TurnRead
@@ -46,8 +48,8 @@ def read_task(
 ) -> Iterator[pa.RecordBatch]:
     """The events of a task. Raises what makes Spark try it again."""
     reading = reading or fetcher()
-    maker = BatchMaker(columns)
-    fetches = reading.begin(task.hub, ((turn, turn.epoch) for turn in task.turns))
+    maker = maker_of(columns)
+    fetches = reading.begin(task.source, ((turn, turn.epoch) for turn in task.turns))
     try:
         while fetches:
             yield from _Turn(task, maker, reading, fetches[0]).read()
@@ -60,7 +62,9 @@ def read_task(
 class _Turn:
     """One turn of a task."""
 
-    def __init__(self, task: ReadTask, maker: BatchMaker, reading: Fetcher, fetch: Fetch) -> None:
+    def __init__(
+        self, task: ReadTask, maker: BatchMaker, reading: Fetcher, fetch: AnyFetch
+    ) -> None:
         self._task = task
         self._maker = maker
         self._reading = reading
@@ -68,11 +72,19 @@ class _Turn:
         self._turn = fetch.turn
         self._progress = Progress.of(fetch.turn)
         self._aside = 0
+        self._units = 0.0
+
+    def _pieces(self) -> Iterator[AnyPiece]:
+        if isinstance(self._fetch, FeedFetch):
+            yield from change_pieces(self._reading, self._fetch, self._progress)
+            self._units = self._fetch.units
+        else:
+            yield from pieces(self._reading, self._fetch, self._progress)
 
     def read(self) -> Iterator[pa.RecordBatch]:
         begun = time.monotonic()
         try:
-            for piece in pieces(self._reading, self._fetch, self._progress):
+            for piece in self._pieces():
                 batch = self._made(piece)
                 if batch.num_rows:
                     yield batch
@@ -82,18 +94,18 @@ class _Turn:
         self._reading.run(self._fetch.end(self._progress.at.sequence))
         self._report(time.monotonic() - begun)
 
-    def _made(self, piece: Piece) -> pa.RecordBatch:
+    def _made(self, piece: AnyPiece) -> pa.RecordBatch:
         turn, puts_aside = self._turn, self._task.puts_aside
         made = made_of(self._maker, turn.partition, piece, stops=not puts_aside)
         for faulty in made.faulty:
             if not puts_aside:
                 raise undecodable(turn.partition, piece, faulty)
-            self._put_aside(piece.payloads[faulty.index], faulty)
+            self._put_aside(piece.event(faulty.index), faulty)
         return made.batch
 
-    def _put_aside(self, payload: bytes, faulty: Faulty) -> None:
+    def _put_aside(self, event: WholeEvent, faulty: Faulty) -> None:
         failure = Failure(faulty.error, 1, self._task.member, time.time())
-        letter = letter_of(self._turn.partition, Event(payload), failure)
+        letter = letter_of(self._turn.partition, event, failure)
         self._reading.desk(self._task.desk).aside(encode_letter(letter).decode())
         self._aside += 1
 
@@ -112,6 +124,7 @@ class _Turn:
                 seconds=seconds,
                 lost=progress.lost,
                 aside=self._aside,
+                units=self._units,
             )
         )
 
@@ -148,12 +161,24 @@ def pieces(reading: Fetcher, fetch: Fetch, progress: Progress) -> Iterator[Piece
             fetch.put_back(payloads[count:])
             piece = piece.cut(count)
         if not count:
+            progress.passed()
             return
         last = Event(piece.payloads[-1])
         size = sum(map(len, piece.payloads))
         first = int(piece.sequences[0])
         progress.took(first, last.position, last.enqueued_at, len(piece), size)
         yield piece
+
+
+def change_pieces(reading: Fetcher, fetch: FeedFetch, progress: Progress) -> Iterator[ChangePiece]:
+    """The changes of a turn, page by page, until it is over. Raises SourceError."""
+    while not fetch.is_over:
+        changes = reading.run(fetch.next())
+        if changes:
+            piece = ChangePiece(changes)
+            yield piece
+            progress.took_some(changes[-1].enqueued_at, len(piece), sum(c.size for c in changes))
+    progress.ended(fetch.at)
 
 
 def _silent(turn: Turn, progress: Progress) -> str:
@@ -163,19 +188,19 @@ def _silent(turn: Turn, progress: Progress) -> str:
     )
 
 
-def made_of(maker: BatchMaker, partition: str, piece: Piece, *, stops: bool) -> Made:
-    """A batch of a piece. Raises SourceError where a message is none."""
+def made_of(maker: BatchMaker, partition: str, piece: AnyPiece, *, stops: bool) -> Made:
+    """A batch of a piece. Raises UndecodableError where a message is none."""
     try:
         return maker.make(partition, piece, stops=stops)
     except AmqpError as error:
         first, last = int(piece.sequences[0]), int(piece.sequences[-1])
-        raise SourceError(
+        raise UndecodableError(
             f"partition {partition}: a message between {first} and {last} cannot be decoded: "
             f"{error}"
         ) from error
 
 
-def undecodable(partition: str, piece: Piece, faulty: Faulty) -> UndecodableError:
+def undecodable(partition: str, piece: AnyPiece, faulty: Faulty) -> UndecodableError:
     return UndecodableError(
         f"partition {partition}, event {int(piece.sequences[faulty.index])}: {faulty.error}. "
         "With delivery.onFailure: deadLetter such events are put aside and passed; or leave the "

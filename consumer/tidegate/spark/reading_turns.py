@@ -4,8 +4,10 @@ Rules:
 - Events of a turn come in order, each once; one beyond it ends it and belongs to the next.
 - What retention took is never waited for: where nothing comes, the hub's answer about the partition
   says whether the rest can still come.
-- `lost` counts events between the first and the last that was read: those behind it are counted
-  when somebody reads past them.
+- An event behind the turn says that nothing is left of it: it is passed to its end, so that a gap
+  that no answer of the hub tells of holds up nobody.
+- `lost` counts events that were passed and not read: those behind the last one are counted when
+  somebody reads past them.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class Progress:
 
     @property
     def lost(self) -> int:
-        if self._base is None or not self.events:
+        if self._base is None:
             return 0
         return self.at.sequence - self._base - self.events
 
@@ -59,6 +61,20 @@ class Progress:
         self.events += events
         self.bytes += size
         self.is_over = last.sequence >= self.turn.to
+
+    def took_some(self, enqueued_at: float | None, events: int, size: int) -> None:
+        """Changes of the turn were read: where that is stands at the end of the turn alone."""
+        self.enqueued_at = enqueued_at
+        self.events += events
+        self.bytes += size
+
+    def ended(self, at: Position) -> None:
+        """A turn of a change feed is over: numbers that no change has are not lost."""
+        self.at, self.is_over, self._base = at, True, at.sequence - self.events
+
+    def passed(self) -> None:
+        """The next event is behind the turn: what is left of it will never come."""
+        self.at, self.is_over = Position(self.at.offset, self.turn.to), True
 
     def heard(self, first_sequence: int, end: PartitionEnd) -> None:
         """What the hub says of the partition, after a while in which nothing came.

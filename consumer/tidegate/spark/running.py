@@ -26,6 +26,13 @@ from tidegate.spark.pipelines import Pipeline
 from tidegate.spark.positions import Batch, Turn
 from tidegate.spark.slice_writer import SliceWriter
 
+_TIDY_S = 3.0
+NO_SLICES = (
+    "write_slices: slices are of event hubs alone. A change of an item may come once for several "
+    "versions of it, so that counts of changes are no truth, and partitions of a container split: "
+    "write the items themselves, by their ids"
+)
+
 _log = logging.getLogger("tidegate.slices")
 
 
@@ -62,6 +69,8 @@ class PipelineRun:
         states = States(tuple(batch.turns), state)
 
         def write(frame: Any, output: str, shape: Shape, slices: str, lateness_s: int) -> None:
+            if self._setup.group.spec.source.cosmos is not None:
+                raise SliceError(NO_SLICES)
             table = frame.toArrow()
             # What was read of each partition is known once the job has run.
             turns = self._office.turns()
@@ -76,10 +85,12 @@ class PipelineRun:
         return states._encoded()
 
     def tidy(self) -> None:
-        """Removes versions of slices that no checkpoint needs any more, if storage lets it."""
+        """Removes versions of slices that no checkpoint needs any more, if storage lets it. Who
+        calls has other work: all of it together takes a few seconds at most."""
+        until = time.monotonic() + _TIDY_S
         for output, writer in self._writers.items():
             try:
-                writer.tidy(self._office.checkpointed)
+                writer.tidy(self._office.checkpointed, max(until - time.monotonic(), 0.1))
             except SliceStorageError as error:
                 _log.warning("old slices of '%s' are still there: %s", output, error)
 

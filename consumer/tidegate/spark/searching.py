@@ -107,11 +107,7 @@ def passed(suspect: Suspect, position: Position) -> Suspect | None:
 
 def left_of(suspect: Suspect, positions: dict[PartitionId, Position]) -> Suspect | None:
     """A suspect without the partitions that stand elsewhere by now, or are not ours any more."""
-    turns = tuple(
-        turn
-        for turn in suspect.turns
-        if turn.partition in positions and positions[turn.partition].sequence == turn.after.sequence
-    )
+    turns = tuple(turn for turn in suspect.turns if positions.get(turn.partition) == turn.after)
     if len(turns) == len(suspect.turns):
         return suspect
     return replace(suspect, turns=turns) if turns else None

@@ -6,9 +6,11 @@ asked of the operating system first: a question to one that is gone waits for no
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,10 +18,15 @@ from typing import Any
 
 from tidegate.settings import SettingsError
 from tidegate.spark.failures import Failure, end_of_driver, shortened
+from tidegate.spark.secret_conf import VARIABLE
 from tidegate.spark.shipping import is_importable
 
 # The name of what Java raised.
 _CLASS = re.compile(r"^[\w.$]+(?:Exception|Error): ")
+
+# How long a JVM may take to end that was asked to.
+_ENDING_S = 5.0
+_END_S = 30.0
 
 _log = logging.getLogger("tidegate.spark")
 
@@ -47,8 +54,11 @@ class Session:
         self._backend = self._context._jsc.sc().schedulerBackend()
 
     @classmethod
-    def open(cls, conf: Mapping[str, str], java_home: Path, *, local: bool) -> Session:
-        """Starts the JVM and the session. Raises SessionError."""
+    def open(
+        cls, conf: Mapping[str, str], java_home: Path, settings: Path | None = None
+    ) -> Session:
+        """Starts the JVM and the session; on one machine with a folder of settings, which has what
+        may not stand on a command line. Raises SessionError."""
         from py4j.protocol import Py4JError  # noqa: PLC0415
         from pyspark.errors import PySparkException  # noqa: PLC0415
         from pyspark.sql import SparkSession  # noqa: PLC0415
@@ -58,7 +68,8 @@ class Session:
             "SPARK_HOME": str(spark_home()),
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
-            **({"SPARK_LOCAL_IP": "127.0.0.1"} if local else {}),
+            **({} if settings is None else {"SPARK_LOCAL_IP": "127.0.0.1"}),
+            **({} if settings is None else {VARIABLE: str(settings)}),
         }
         builder = SparkSession.builder
         for key, text in conf.items():
@@ -112,7 +123,10 @@ class Session:
         try:
             is_stopped = self._context._jsc.sc().isStopped()
         except (Py4JError, OSError):
-            return end_of_driver(self._jvm_process.poll())
+            # Who is ending closes its connections before its code can be known.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = self._jvm_process.wait(_ENDING_S)
+            return end_of_driver(code)
         if not is_stopped:
             return None
         return Failure(
@@ -133,7 +147,12 @@ class Session:
         # The JVM ends when nobody can write to it any more.
         if self._jvm_process.stdin is not None:
             self._jvm_process.stdin.close()
-        self._jvm_process.wait(30)
+        try:
+            self._jvm_process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            _log.warning("Spark's JVM did not end within %g s, and is killed", _END_S)
+            self._jvm_process.kill()
+            self._jvm_process.wait()
 
 
 def _words(text: str, conf: Mapping[str, str]) -> str:

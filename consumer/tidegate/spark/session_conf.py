@@ -82,6 +82,10 @@ _ALWAYS = {
     "spark.storage.decommission.replicationReattemptInterval": "1s",
     "spark.ui.enabled": "true",
     "spark.ui.prometheus.enabled": "true",
+    # Tasks hold the hub's address: nobody else reads them, or asks for any. The secret is Spark's
+    # own in a cluster, and on one machine it stands in a file.
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
     # A JVM without memory ends, so that it is begun anew, and does not linger.
     "spark.driver.defaultJavaOptions": "-XX:+ExitOnOutOfMemoryError",
     "spark.executor.defaultJavaOptions": "-XX:+ExitOnOutOfMemoryError",
@@ -148,7 +152,13 @@ class ClusterPlace:
     def defaults(self, spec: SparkSpec) -> dict[str, str]:
         """What a user may change."""
         cpu = f"{spec.executor.cores * CPU_OF_CORE}m"
-        return {"spark.kubernetes.executor.request.cores": cpu}
+        return {
+            "spark.kubernetes.executor.request.cores": cpu,
+            # Spark marks the pod of an executor that has failed and looks for marked ones no more:
+            # who is begun anew in its place would be missed, and ended, half a minute later. An
+            # executor that is gone is known by its connection and by the watch.
+            "spark.kubernetes.executor.missingPodDetectDelta": "3650d",
+        }
 
     def conf(self, group: str, spec: SparkSpec) -> dict[str, str]:
         executor = spec.executor

@@ -6,6 +6,8 @@ as well, under the name by which it was imported. Nothing that is installed is s
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import zipfile
 from collections.abc import Collection, Iterable, Iterator
@@ -22,10 +24,28 @@ def found_files(files: Iterable[str], folder: Path) -> list[str]:
     """The files of `deps`, each by its whole path or its URL. Raises SettingsError."""
     found = []
     for each in files:
-        path = (folder / each).resolve()
+        # A volume of Kubernetes is links into a folder that is replaced when the volume changes:
+        # the name stays, and what it leads to goes.
+        path = Path(os.path.normpath((folder / each).absolute()))
         if "://" not in each and not path.is_file():
             raise SettingsError(f"spec.spark.deps.files: '{each}': there is no file {path}")
         found.append(each if "://" in each else str(path))
+    return found
+
+
+def kept(files: Iterable[str], folder: Path) -> list[str]:
+    """The same files, copied: Spark gives them to executors for as long as it runs, and where they
+    came from they may be replaced, or gone."""
+    found = []
+    for number, each in enumerate(files):
+        if "://" in each:
+            found.append(each)
+            continue
+        # Spark calls them by their last names.
+        copy = folder / str(number) / Path(each).name
+        copy.parent.mkdir(parents=True)
+        shutil.copyfile(each, copy)
+        found.append(str(copy))
     return found
 
 

@@ -9,6 +9,7 @@ Rules:
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,6 +69,9 @@ class SliceWriter:
         for partition, turn in turns.items():
             written = self._merge(partition, helds[partition], news.get(partition, {}), files)
             after[partition] = helds[partition].advanced(written, turn.to, self.lateness_s)
+        # Before they are written: of a batch that fails some may be there, and are to go as well.
+        for version, _, _ in files:
+            self._memory[version.partition].trail.has(version)
         self._call(self._upload(files))
         for partition, held in after.items():
             memory = self._memory[partition]
@@ -78,8 +82,9 @@ class SliceWriter:
             memory.helds = [helds[partition], held]
             states[partition][state_key(self._output)] = naming(held, memory.trail)
 
-    def tidy(self, stands: Callable[[str], int | None]) -> None:
-        """Removes versions that no checkpoint needs; `stands` says which event is in one."""
+    def tidy(self, stands: Callable[[str], int | None], seconds: float = 60.0) -> None:
+        """Removes versions that no checkpoint needs; `stands` says which event is in one. What
+        takes longer than so many seconds is left for the next time. Raises SliceStorageError."""
         gone: list[Version] = []
         for partition in list(self._memory):
             sequence = stands(partition)
@@ -89,9 +94,18 @@ class SliceWriter:
             trail = self._memory[partition].trail
             gone += [Version(partition, start, end) for start, end in trail.removable(sequence)]
         if gone:
-            self._call(self._blobs.remove(gone, SUFFIXES))
+            self._call(self._remove(gone, seconds))
             for version in gone:
                 self._memory[version.partition].trail.gone(version.start, version.end)
+
+    async def _remove(self, gone: list[Version], seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._blobs.remove(gone, SUFFIXES)
+        except TimeoutError:
+            raise SliceStorageError(
+                f"{len(gone)} old versions were not removed within {seconds:.1f} s"
+            ) from None
 
     async def close(self) -> None:
         await self._blobs.close()

@@ -3,7 +3,7 @@
     spark.readStream.format("tidegate").option("file", "group.yaml").load()
 
 Rules: what it opens, its readers open. A driver of ours gives it by class what else is in options,
-so that neither the desk's token nor the hub's key ever stands among the options of a query.
+so that neither the desk's token nor the source's key ever stands among the options of a query.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from pyspark.sql.types import StructType
 
 from tidegate.delivery.policy import OnFailure
 from tidegate.spark.batch_reader import TidegateReader
-from tidegate.spark.columns import columns_of, source_schema
-from tidegate.spark.hub_place import place_of
+from tidegate.spark.columns import Kind, columns_of, source_schema
 from tidegate.spark.options import (
     batch_options,
     check,
@@ -27,6 +26,7 @@ from tidegate.spark.options import (
     stream_options,
 )
 from tidegate.spark.planning import Terms
+from tidegate.spark.source_place import kind_of, place_of
 from tidegate.spark.stream_reader import TidegateStreamReader
 from tidegate.spark.tasks import Desk
 
@@ -49,25 +49,29 @@ class TidegateDataSource(DataSource):
 
     def schema(self) -> str:
         if self.terms is not None:
-            return source_schema(self.of_bodies)
+            return source_schema(self.of_bodies, kind_of(self.terms.source))
         # Of a stream's reader Spark hides what was wrong.
         check(self.options)
-        return source_schema(schema_option(self.options) or self._schema_of_file())
+        setup = self._setup()
+        schema = schema_option(self.options) or setup.group.spark.schema
+        return source_schema(schema, kind_of(place_of(setup)))
 
     def streamReader(self, schema: StructType) -> TidegateStreamReader:  # noqa: N802
         if self.terms is None:
             stream_options(self.options)
-        return TidegateStreamReader(self.options, columns_of(schema), self.terms)
+        return TidegateStreamReader(self.options, columns_of(schema, self._kind()), self.terms)
 
     def reader(self, schema: StructType) -> TidegateReader:
-        return TidegateReader(batch_options(self.options), columns_of(schema))
+        return TidegateReader(batch_options(self.options), columns_of(schema, self._kind()))
 
-    def _schema_of_file(self) -> str | None:
+    def _kind(self) -> Kind:
+        return kind_of(place_of(self._setup()) if self.terms is None else self.terms.source)
+
+    def _setup(self) -> Setup:
         # Imported here: a driver of ours does without.
         from tidegate.commands.wiring import set_up  # noqa: PLC0415
 
-        file = Path(file_option(self.options))
-        return set_up(file, os.environ, runs_code=False).group.spark.schema
+        return set_up(Path(file_option(self.options)), os.environ, runs_code=False)
 
 
 def driven_source(setup: Setup, address: str, token: str) -> type[TidegateDataSource]:

@@ -5,6 +5,8 @@ Rules:
   executors, and it may change while the application runs.
 - A worker that ends is replaced, at once where it had lived for a while. One that is not wanted any
   more is told to let its executor finish, and ends when that has ended.
+- A master that ends is not replaced: executors that live know no other. Whoever runs this is told,
+  and begins all anew.
 - All of it ends with this process, also where that is killed: one thread starts everything and
   lasts as long as the process, because the kernel watches threads.
 """
@@ -26,6 +28,8 @@ from pathlib import Path
 
 from tidegate.settings import SettingsError
 from tidegate.spark import tied
+from tidegate.spark.failures import Failure
+from tidegate.spark.secret_conf import VARIABLE
 
 _log = logging.getLogger("tidegate.spark")
 _URL = re.compile(r"Starting Spark master at (spark://\S+)")
@@ -71,8 +75,17 @@ class Standalone:
     """See the module. `scale` may be called by any thread."""
 
     def __init__(
-        self, spark_home: Path, java_home: Path, folder: Path, *, cores: int, memory_mib: int
+        self,
+        spark_home: Path,
+        java_home: Path,
+        folder: Path,
+        *,
+        cores: int,
+        memory_mib: int,
+        conf: Path | None = None,
     ) -> None:
+        """`conf` is a folder of settings (secret_conf.py); without it whoever is on the machine may
+        ask for executors."""
         self._spark_home = spark_home
         self._folder = folder
         self._cores, self._memory_mib = cores, memory_mib
@@ -84,12 +97,14 @@ class Standalone:
             "SPARK_DAEMON_MEMORY": _DAEMON_MEMORY,
             "SPARK_DAEMON_JAVA_OPTS": _DAEMON_OPTIONS,
             "SPARK_WORKER_DIR": str(folder / "work"),
+            **({} if conf is None else {VARIABLE: str(conf)}),
         }
         self._wanted = 0
         self._workers: list[_Worker] = []
         self._number = 0
         self._pause_s, self._begin_at = 0.0, 0.0
         self._is_stopping = False
+        self._end: Failure | None = None
         self._woken = threading.Event()
         self._url: Future[str] = Future()
         self._keeper = threading.Thread(target=self._keep, name="tidegate-workers", daemon=True)
@@ -103,6 +118,10 @@ class Standalone:
         """So many executors are wanted; they come and go in the next seconds."""
         self._wanted = executors
         self._woken.set()
+
+    def end(self) -> Failure | None:
+        """Why no executor can come any more; None while they can."""
+        return self._end
 
     def stop(self) -> None:
         """Ends everything."""
@@ -122,7 +141,10 @@ class Standalone:
             self._url.set_result(url)
             while not self._is_stopping:
                 self._woken.clear()
-                self._look(url)
+                if master.poll() is not None:
+                    self._end = self._end or _end_of(master)
+                else:
+                    self._look(url)
                 self._woken.wait(_LOOK_S)
         _end_all([*(each.process for each in self._workers), master])
 
@@ -187,6 +209,16 @@ class Standalone:
                 # Ctrl-C is for the driver, which ends these after its own clean stop.
                 start_new_session=True,
             )  # fmt: skip
+
+
+def _end_of(master: subprocess.Popen[bytes]) -> Failure:
+    return Failure(
+        "MasterLost",
+        f"Spark's master on this machine ended with code {master.returncode}: lost executors would "
+        "not be replaced any more. Look whether something ends processes here, such as too little "
+        "memory.",
+        blames_events=False,
+    )
 
 
 def _has_children(process: subprocess.Popen[bytes]) -> bool:

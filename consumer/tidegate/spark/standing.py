@@ -1,14 +1,14 @@
 """How a driver stands: what its metrics, its pod's annotation and its log say. No I/O.
 
 Rules: written by the threads that know, read by those that show; every field is replaced whole, so
-that a reader sees one or the other.
+that a reader sees one or the other. What is told of a failure goes to the cluster: without secrets.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tidegate.spark.failures import Failure
@@ -31,7 +31,11 @@ class LastBatch:
 class Standing:
     """See the module. Times are of the clock on the wall."""
 
-    def __init__(self, started_at: float = 0.0) -> None:
+    def __init__(
+        self, started_at: float = 0.0, hide: Callable[[str], str] = lambda text: text
+    ) -> None:
+        """`hide` takes secrets out of what is told."""
+        self._hide = hide
         # When the process began: an application is of that life of its container.
         self.started_at = started_at
         self.application = ""
@@ -64,7 +68,12 @@ class Standing:
             self.failure = None
             self.changes += 1
 
+    def hidden(self, failure: Failure) -> Failure:
+        """A failure as it may be shown: without secrets, which a pipeline's own text may hold."""
+        return replace(failure, message=self._hide(failure.message))
+
     def has_failed(self, failure: Failure) -> None:
+        failure = self.hidden(failure)
         self.failed[failure.reason] += 1
         if self.failure != failure:
             self.failure = failure

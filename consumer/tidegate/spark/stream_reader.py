@@ -27,11 +27,11 @@ from pyspark.sql.streaming.datasource import (
 from tidegate.delivery.policy import OnFailure
 from tidegate.spark.columns import Columns
 from tidegate.spark.desk_client import DeskClient
-from tidegate.spark.hub_place import place_of
 from tidegate.spark.options import StreamOptions, stream_options
 from tidegate.spark.own_office import OwnOffice
 from tidegate.spark.planning import Planning, Terms
 from tidegate.spark.reading_tasks import read_task
+from tidegate.spark.source_place import place_of
 from tidegate.spark.tasks import ReadTask
 
 Offset = dict[str, Any]
@@ -109,10 +109,10 @@ class TidegateStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         options = self._options
         setup = set_up(Path(options.file), os.environ, runs_code=False)
-        hub = place_of(setup)
+        source = place_of(setup)
         # A name of its own for each life: a query that was killed leaves leases of its name.
         name = options.member or f"{socket.gethostname()}-spark-{os.getpid()}"
         self._office = OwnOffice.open(Path(options.file), name, options.members)
         puts_aside = setup.group.spec.delivery.on_failure is OnFailure.DEAD_LETTER
         per_member = options.tasks_per_member
-        return Terms(hub, self._office.desk, per_member, puts_aside, says_done=True)
+        return Terms(source, self._office.desk, per_member, puts_aside, says_done=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from pyspark.sql.datasource import InputPartition
 
-from tidegate.spark.hub_place import HubPlace
 from tidegate.spark.positions import Batch, Turn
+from tidegate.spark.source_place import SourcePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class ReadTask(InputPartition):
 
     batch: int
     turns: tuple[Turn, ...]
-    hub: HubPlace
+    source: SourcePlace
     desk: Desk
     # Events that cannot be decoded are put aside; else the task fails.
     puts_aside: bool = False
@@ -51,12 +51,12 @@ def shared_out(turns: Iterable[Turn], parts: int) -> list[tuple[Turn, ...]]:
 
 
 def tasks_of(
-    batch: Batch, per_member: int, hub: HubPlace, desk: Desk, *, puts_aside: bool
+    batch: Batch, per_member: int, source: SourcePlace, desk: Desk, *, puts_aside: bool
 ) -> list[ReadTask]:
     """The tasks that read a batch."""
     members = sorted({turn.member for turn in batch.turns.values()})
     return [
-        ReadTask(batch.number, part, hub, desk, puts_aside, member)
+        ReadTask(batch.number, part, source, desk, puts_aside, member)
         for member in members
         for part in shared_out(
             (turn for turn in batch.turns.values() if turn.member == member), per_member

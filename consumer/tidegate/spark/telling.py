@@ -68,11 +68,11 @@ class Telling:
 
     def failed(
         self, held: Mapping[PartitionId, HeldPartition], turns: Mapping[PartitionId, Turn],
-        error: str, tries: int,
+        error: str, tries: int, *, blames_events: bool = True,
     ) -> None:  # fmt: skip
         """The batch of these turns failed."""
         remedy = "They are read again until it succeeds."
-        if self._policy.on_failure is not OnFailure.RETRY:
+        if blames_events and self._policy.on_failure is not OnFailure.RETRY:
             remedy = f"After {self._policy.attempts} attempts: {self._policy.on_failure}."
         short = " ".join(error.split())[:500]
         for partition, each in held.items():

@@ -23,6 +23,7 @@ from tidegate.delivery.policy import Policy
 from tidegate.model import MemberName, PartitionEnd, PartitionId, Position
 from tidegate.spark import searching
 from tidegate.spark.admission import Limit, Sizes, admit
+from tidegate.spark.feed_bounds import range_ends
 from tidegate.spark.positions import Batch, NotAnOffsetError, Turn, TurnRead, batch_of
 from tidegate.spark.searching import Fault, Suspect
 
@@ -130,7 +131,10 @@ class Turns:
             waiting[partition] = min(last, room) - begins[partition] + 1
         admitted = admit(waiting, limit, self.sizes)
         return tuple(
-            _moved(Turn(p, 0, places[p].position, begins[p] + events - 1), places[p])
+            _moved(
+                Turn(p, 0, places[p].position, begins[p] + events - 1, ends=range_ends(ends[p])),
+                places[p],
+            )
             for p, events in admitted.items()
         )
 
@@ -169,7 +173,7 @@ class Turns:
             for partition, turn in offered.turns.items()
             if (place := places.get(partition)) is not None
             and place.is_free
-            and place.position.sequence == turn.after.sequence
+            and place.position == turn.after
             and partition not in doubted
         )
         batch = batch_of(turns, number)

@@ -24,7 +24,7 @@ def waiting(
         partition
         for partition, last in until.items()
         if _is_behind(_position(partition, held, listing), last, ends.get(partition))
-        and (partition in held or not _is_elsewhere(partition, listing, ours))
+        and (partition in held or not is_elsewhere(partition, listing, ours))
     )
 
 
@@ -56,7 +56,8 @@ def _is_behind(handled: int, last: int, end: PartitionEnd | None) -> bool:
     return max(handled, (begins_at or 0) - 1) < last
 
 
-def _is_elsewhere(partition: PartitionId, listing: Listing | None, ours: Set[MemberName]) -> bool:
+def is_elsewhere(partition: PartitionId, listing: Listing | None, ours: Set[MemberName]) -> bool:
+    """Whether another member has it, or nobody is to read it."""
     if listing is None:
         return False
     roster = listing.roster

@@ -1,7 +1,7 @@
 """The office's work, on its loop: what is planned, granted, reported, done and failed.
 
-It joins three things: what is held (held.py), what is decided (turns.py, pure), and what the hub
-says of its ends (hub_ends.py). Desk and driver ask it, and nothing else changes what is held.
+It joins three things: what is held (held.py), what is decided (turns.py, pure), and what the source
+says of its ends (ends_watch.py). Desk and driver ask it, and nothing else changes what is held.
 
 Rules: nothing here waits but for the hub; what is granted, told or voided happens in one step.
 """
@@ -13,24 +13,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 
-from tidegate.commands.ends import END_EVERY_S, end_fact
 from tidegate.handling import NewHandler, Opening, Tell
-from tidegate.model import Listing, MemberName, PartitionEnd, PartitionId, Position
+from tidegate.model import Listing, MemberName, PartitionId
 from tidegate.spark import searching
 from tidegate.spark.admission import Limit
 from tidegate.spark.asides import Asides
 from tidegate.spark.batch_costs import BatchCosts, Full
+from tidegate.spark.ends_watch import EndsWatch
 from tidegate.spark.figures import Counted, OfficeFigures
 from tidegate.spark.held import HeldPartition, HeldSource, Holder
-from tidegate.spark.hub_ends import HubEnds
 from tidegate.spark.positions import Batch, TurnRead
 from tidegate.spark.searching import Fault
 from tidegate.spark.telling import Telling
 from tidegate.spark.tools import Tools
 from tidegate.spark.turns import BatchError, Places, Turns, UnderWay, UnreadError
-from tidegate.spark.waiting import lags, waiting
-
-_LOOK_S = 1.0
 
 # What the ledger's last listing says, and the names of our members.
 Group = Callable[[], tuple[Listing | None, Set[MemberName]]]
@@ -44,10 +40,11 @@ class Work:
         self._tools = tools
         self._group = group
         self.held: dict[PartitionId, HeldPartition] = {}
-        self.ends = HubEnds(tools.hub, self._hear_end)
+        self._telling = Telling(tools.policy, tools.clock)
+        self.watch = EndsWatch(tools, self.held, self._telling)
+        self.ends = self.watch.ends
         self.source = HeldSource(tools.hub, self.ends.known)
         self._turns = Turns(tools.policy)
-        self._telling = Telling(tools.policy, tools.clock)
         self._asides: Asides | None = None
         if tools.letters is not None:
             self._asides = Asides(
@@ -58,7 +55,6 @@ class Work:
         self._planning = asyncio.Lock()
         self._counted = Counted()
         self._costs = BatchCosts()
-        self._said: dict[PartitionId, str] = {}
         self.is_ending = False
 
     def new_handlers(self, holder: Holder) -> NewHandler:
@@ -70,43 +66,12 @@ class Work:
 
         return new_handler
 
-    # --- the hub's ends
-
-    async def watch_ends(self) -> None:
-        """For ever: ends are known also while nobody plans."""
-        while True:
-            if asyncio.get_running_loop().time() - self.ends.asked_at >= END_EVERY_S:
-                await self._ask_ends()
-            await asyncio.sleep(_LOOK_S)
-
-    async def _ask_ends(self) -> None:
-        await self.ends.ask(list(self.held))
-        for partition, why in self.ends.troubles.items():
-            held = self.held.get(partition)
-            if held is not None and self._said.get(partition) != why:
-                self._telling.report(held, "end-unknown", why)
-        self._said = dict(self.ends.troubles)
-
-    def _hear_end(self, partition: PartitionId, end: PartitionEnd) -> None:
-        held = self.held.get(partition)
-        if held is not None:
-            now, wall = self._tools.clock(), self._tools.wall()
-            held.holder.observer.hear(end_fact(partition, end, now, wall))
-
-    def held_ends(self) -> dict[PartitionId, PartitionEnd]:
-        """How far the partitions that we hold have come, as was heard last."""
-        return {p: end for p, end in self.ends.known.items() if p in self.held}
-
-    def lags(self) -> dict[PartitionId, int]:
-        """Events that are there and not handled, of each partition that we hold."""
-        return lags(self._positions(), self.ends.known)
-
     # --- the planner
 
     async def plan(self, limit: Limit, until: Mapping[PartitionId, int] | None) -> Batch | None:
         """The next batch; None where there is nothing to read now."""
         async with self._planning:
-            await self._ask_ends()
+            await self.watch.ask()
             if self.is_ending:
                 return None
             # Spark asks again only when the last batch has ended, one way or the other.
@@ -114,12 +79,13 @@ class Work:
             self._begin_asides()
             limit = limit.or_else(self._tools.limit)
             now = self._tools.clock()
-            return self._turns.plan(self._places(), self.ends.known, limit, now, until)
+            ends, until = self.ends.seen(self.watch.positions(), until)
+            return self._turns.plan(self._places(), ends, limit, now, until)
 
     def waiting(self, until: Mapping[PartitionId, int]) -> int:
         """How many of these partitions have events left that are ours to read."""
         listing, ours = self._group()
-        return len(waiting(until, self._positions(), self.ends.known, listing, ours))
+        return len(self.ends.waiting(until, self.watch.positions(), listing, ours))
 
     def begin(self, offered: Batch) -> Batch:
         """The turns of a batch that may be read now: they are under way."""
@@ -187,9 +153,8 @@ class Work:
         for read in reads:
             turn, held = work.batch.turns[read.partition], self._granted[read.partition]
             state = states.get(read.partition, held.state)
-            is_moved = read.sequence > turn.after.sequence
-            position = read.position if is_moved else held.position
-            held.advance(position, read.enqueued_at, state)
+            # Where nothing was read it says where the turn begins.
+            held.advance(read.position, read.enqueued_at, state)
             self._telling.handled(held, read, turn, seconds, worked[read.partition])
         self._only_states(states, work)
         self._release()
@@ -229,7 +194,8 @@ class Work:
         self._counted.failed += 1
         self._counted.last_error = error
         tries = 1 if work.suspect is None else work.suspect.tries + 1
-        self._telling.failed(held, work.batch.turns, error, tries)
+        turns = work.batch.turns
+        self._telling.failed(held, turns, error, tries, blames_events=blames_events)
         for partition, each in held.items():
             suspect = self._turns.tries(partition)
             if suspect is not None and searching.is_halted(self._tools.policy, suspect):
@@ -261,9 +227,6 @@ class Work:
     def _places(self) -> Places:
         return {partition: held.place for partition, held in self.held.items()}
 
-    def _positions(self) -> dict[PartitionId, Position]:
-        return {partition: held.position for partition, held in self.held.items()}
-
     def still(self) -> frozenset[PartitionId]:
         """Partitions of the batch under way whose turns are still ours."""
         return frozenset(p for p, held in self._granted.items() if held.turn is not None)
@@ -279,6 +242,7 @@ class Work:
         counted.events += events
         counted.bytes += sum(read.bytes for read in reads)
         counted.lost += sum(read.lost for read in reads)
+        self.watch.spent(sum(read.units for read in reads))
         counted.last_batch, counted.last_events = number, events
         counted.last_seconds, counted.last_ended_at = seconds, self._tools.wall()
 
@@ -291,7 +255,7 @@ class Work:
             tuple(sorted(p for p, held in self.held.items() if held.is_finishing)),
             None if work is None else work.batch.number,
             0.0 if work is None else now - self._begun_at,
-            sum(self.lags().values()),
+            sum(self.watch.lags().values()),
             0 if self._asides is None else self._asides.count,
             self._telling.stuck(),
             dict(self.ends.troubles),

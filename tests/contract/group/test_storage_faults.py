@@ -9,9 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from support.fault_proxy import Answer, FaultProxy, Hold, LoseReply, Refuse
+from support.fault_proxy import Answer, FaultProxy, Hold, LoseReply, Refuse, Request
 from support.group import Group
-from support.http_text import Request
 from support.ledger_watch import ledger_watch
 
 pytestmark = pytest.mark.slow

@@ -31,7 +31,7 @@ from tidegate.ports import (
 )
 
 # An old version of the storage API and a new one count time alike: one of them is enough here.
-WORLDS = ("memory", "blob-2017-11-09", "thread")
+WORLDS = ("memory", "blob-2017-11-09", "thread", "cosmos")
 ME = Owner("reader-0", "a1")
 # More than half of a lease, and less than all of it.
 A_WHILE = 8.2
@@ -209,15 +209,16 @@ async def _run(scenario: Scenario, backend: str, connection_string: str) -> None
 
 
 @pytest.fixture(scope="module")
-def ends(azurite: str) -> dict[tuple[str, str], BaseException | None]:
+def ends(azurite: str, cosmos_account: str) -> dict[tuple[str, str], BaseException | None]:
     """How every scenario ended in every world: None where it held."""
 
     async def run_all() -> list[BaseException | None]:
         return await asyncio.gather(
-            *(_run(SCENARIOS[name], backend, azurite) for backend, name in keys),
+            *(_run(SCENARIOS[name], backend, services[backend]) for backend, name in keys),
             return_exceptions=True,
         )
 
+    services = dict.fromkeys(WORLDS, azurite) | {"cosmos": cosmos_account}
     keys = [(backend, name) for backend in WORLDS for name in SCENARIOS]
     return dict(zip(keys, asyncio.run(run_all()), strict=True))
 

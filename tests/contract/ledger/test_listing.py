@@ -122,12 +122,19 @@ async def test_reading_an_unreadable_blob_says_so_and_creating_over_it_is_refuse
     assert await refusal(world.ledger, create) is Refusal.EXISTS
 
 
-async def test_an_official_processor_cannot_claim_what_is_leased(world: World) -> None:
+async def test_an_official_processor_cannot_claim_what_is_leased_or_its_owner_is_told(
+    world: World,
+) -> None:
     etag, lease_id = str(await world.ledger.perform(CreateOwnership("0"))), new_id()
     await world.ledger.perform(Acquire("0", lease_id, etag))
     me = Owner("r", "i")
     etag = str(await world.ledger.perform(WriteOwnership("0", lease_id, etag, me, 5, "n")))
-    assert await world.claim_by_other("0", "other") is False
+    is_claimed = await world.claim_by_other("0", "other")
+    assert is_claimed is not world.has_real_leases
+    if is_claimed:
+        assert await refusal(world.ledger, Renew("0", lease_id, etag)) is Refusal.CHANGED
+        assert (await ownership(world.ledger, "0")).is_foreign
+        return
     assert await world.ledger.perform(Renew("0", lease_id, etag)) is None
     assert (await ownership(world.ledger, "0")).owner == me
 

@@ -28,6 +28,7 @@ HERE = Position("8589934592", 41)
 async def shared(request: pytest.FixtureRequest, azurite: str) -> AsyncIterator[BlobWorld]:
     async with open_world(request.param, azurite) as world:
         assert isinstance(world, BlobWorld)
+        await listed(world.ledger)  # which makes the container: the official store does not
         yield world
 
 

@@ -17,7 +17,7 @@ from azure.storage.blob import ContainerSasPermissions, generate_container_sas
 from azure.storage.blob.aio import ContainerClient
 
 from contract.ledger.worlds import CONTAINER, listed, new_id, new_names
-from support.azurite import ACCOUNT, ACCOUNT_KEY, free_port
+from support.azurite import ACCOUNT, ACCOUNT_KEY
 from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.blob import BlobLedger
 from tidegate.model import Position
@@ -34,6 +34,7 @@ from tidegate.ports import (
     WriteCheckpoint,
 )
 from tidegate.settings import SettingsError
+from tidegate_operator.local.ports import free_port
 
 WRONG_KEY = "d3Jvbmcta2V5LXdyb25nLWtleQ=="
 ALL_RIGHTS = ContainerSasPermissions(

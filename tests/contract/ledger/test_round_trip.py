@@ -20,7 +20,7 @@ from tidegate.ports import (
     WriteRoster,
 )
 
-WORLDS = ("memory", "blob", "blob-2017-11-09")
+WORLDS = ("memory", "blob", "blob-2017-11-09", "cosmos")
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/"), min_size=1, max_size=20)
 MEMBER_NAMES = NAMES.filter(lambda name: name not in (".", ".."))
@@ -28,9 +28,9 @@ OFFSETS = st.from_regex(r"[!-~]([ -~]{0,30}[!-~])?", fullmatch=True)
 
 
 async def said_and_heard(
-    member: str, text: str, names: list[str], offset: str, state: bytes, backend: str, azurite: str
+    member: str, text: str, names: list[str], offset: str, state: bytes, backend: str, service: str
 ) -> None:
-    async with open_world(backend, azurite) as world:
+    async with open_world(backend, service) as world:
         ledger, lease_id = world.ledger, new_id()
         presence = Presence(
             member,
@@ -44,6 +44,8 @@ async def said_and_heard(
             declines=frozenset(names),
             pod_uid=text,
             stuck=frozenset(names),
+            unread=frozenset(names),
+            trouble=text,
             figures={name: Figures(9, 7, 1.5) for name in names},
         )
         await ledger.perform(Join(member, lease_id))
@@ -72,12 +74,20 @@ async def said_and_heard(
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(MEMBER_NAMES, TEXTS, st.lists(NAMES, max_size=4, unique=True), OFFSETS, st.binary())
 def test_what_is_said_is_what_is_heard_in_every_world(
-    azurite: str, member: str, text: str, names: list[str], offset: str, state: bytes
+    azurite: str,
+    cosmos_account: str,
+    member: str,
+    text: str,
+    names: list[str],
+    offset: str,
+    state: bytes,
 ) -> None:
+    services = dict.fromkeys(WORLDS, azurite) | {"cosmos": cosmos_account}
+
     async def everywhere() -> None:
         await asyncio.gather(
             *(
-                said_and_heard(member, text, names, offset, state, backend, azurite)
+                said_and_heard(member, text, names, offset, state, backend, services[backend])
                 for backend in WORLDS
             )
         )

@@ -232,6 +232,8 @@ async def test_what_a_member_says_of_its_partitions_is_dated_by_the_services_clo
         pod_uid="5d4f8b7c-9",
         started_at=1_700_000_000.125,
         stuck=frozenset({"3"}),
+        unread=frozenset({"7", "é,="}),
+        trouble="amqp:not-found: no 'größe', 100% sure; ",
         figures={"3": Figures(120, 100, 2.5, 10.1, 9.5, 0.25), "7": Figures(), "é": Figures(5, -1)},
     )
     await world.ledger.perform(Join("reader-0", lease_id))

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from azure.eventhub.extensions.checkpointstoreblobaio import BlobCheckpointStore
 from azure.storage.blob.aio import BlobLeaseClient, ContainerClient
 
+from contract.ledger.cosmos_world import open_cosmos_world
 from support.ledger_thread import LedgerThread
 from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.blob import BlobLedger
@@ -38,7 +39,7 @@ HOST = "localhost:5672"
 CONTAINER = "ledgers"
 OLD_VERSION = "2017-11-09"
 
-BACKENDS = ("memory", "blob", f"blob-{OLD_VERSION}", "thread")
+BACKENDS = ("memory", "blob", f"blob-{OLD_VERSION}", "thread", "cosmos")
 
 _groups = itertools.count(1)
 
@@ -56,6 +57,8 @@ class World(Protocol):
     """One group's ledger, its clock, and other hands."""
 
     ledger: Ledger
+    # Whether the service itself refuses what a lease forbids, whoever asks.
+    has_real_leases: bool
 
     async def sleep(self, seconds: float) -> None: ...
 
@@ -74,6 +77,8 @@ class World(Protocol):
 
 class MemoryWorld:
     """The ledger in memory under a virtual clock."""
+
+    has_real_leases = True
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
@@ -106,6 +111,8 @@ class MemoryWorld:
 
 class BlobWorld:
     """A ledger on Azurite."""
+
+    has_real_leases = True
 
     def __init__(self, connection_string: str, ledger: Ledger, names: GroupNames) -> None:
         self.ledger = ledger
@@ -180,9 +187,13 @@ class ThreadedLedger:
 
 @asynccontextmanager
 async def open_world(backend: str, connection_string: str) -> AsyncIterator[World]:
-    """A new world; the connection string is of an Azurite, and empty for memory."""
+    """A new world; the connection string is of its service, and empty for memory."""
     if backend == "memory":
         yield MemoryWorld()
+        return
+    if backend == "cosmos":
+        async with open_cosmos_world(connection_string, new_names()) as opened:
+            yield opened
         return
     version = OLD_VERSION if backend.endswith(OLD_VERSION) else BlobSettings(CONTAINER).api_version
     settings = BlobSettings(

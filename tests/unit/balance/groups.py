@@ -39,7 +39,7 @@ def unowned(count: int, *, is_new: bool = False) -> tuple[PartitionFacts, ...]:
 
 
 def owned(
-    owners: Sequence[str], loads: Sequence[float] | None = None
+    owners: Sequence[str], loads: Sequence[float | None] | None = None
 ) -> tuple[PartitionFacts, ...]:
     """One partition for each name: what it owns."""
     given = loads if loads is not None else [0.0] * len(owners)
@@ -116,7 +116,8 @@ def true_moves(plan: Plan) -> list[Move]:
     return [move for move in plan.moves if move.source is not None]
 
 
-LOADS = (0.0, 0.05, 0.1, 0.3, 0.5, 1.0, 3.0)
+# None: not known.
+LOADS = (None, 0.0, 0.05, 0.1, 0.3, 0.5, 1.0, 3.0)
 
 
 def random_group(dice: Random) -> Snapshot:

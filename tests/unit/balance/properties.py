@@ -266,7 +266,7 @@ def counts_with_loads_stay_within_bounds_but_for_members_kept_for_one_hot_partit
         return False
     there = carried_out(group, plan(group))
     counts = counts_of(there)
-    if any(p.load and p.owner and counts[p.owner] == 1 for p in unpaused(there)):
+    if any(p.load != 0 and p.owner and counts[p.owner] == 1 for p in unpaused(there)):
         return False
     for name, (lowest, highest) in bounds(group).items():
         assert lowest <= counts[name] <= highest

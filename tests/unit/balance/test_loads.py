@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
@@ -28,7 +29,7 @@ from unit.balance.groups import (
 )
 
 
-def in_turn(loads: list[float], size: int) -> Snapshot:
+def in_turn(loads: Sequence[float | None], size: int) -> Snapshot:
     """The partitions dealt out to members in turn."""
     return Snapshot(
         members(names(size)), owned([f"m{n % size:02}" for n in range(len(loads))], loads)
@@ -40,7 +41,7 @@ def levels(group: Snapshot) -> dict[str, float]:
     sums = Counter[str]()
     for partition in group.partitions:
         if partition.owner:
-            sums[partition.owner] += partition.load  # type: ignore[assignment]
+            sums[partition.owner] += partition.load or 0.0  # type: ignore[assignment]
     mean = math.fsum(sums.values()) / len(group.members)
     return {member.name: sums[member.name] / mean for member in group.members}
 
@@ -49,13 +50,29 @@ def with_noise(group: Snapshot, part: float, dice: Random) -> Snapshot:
     return replace(
         group,
         partitions=tuple(
-            replace(p, load=p.load * (1 + dice.uniform(-part, part))) for p in group.partitions
+            replace(p, load=(p.load or 0.0) * (1 + dice.uniform(-part, part)))
+            for p in group.partitions
         ),
     )
 
 
 def partitions_of(group: Snapshot, name: str) -> list[str]:
     return [p.id for p in group.partitions if p.owner == name]
+
+
+# -- loads that are not known yet
+
+
+def test_partitions_of_unknown_load_are_not_exchanged_for_those_of_which_it_is_known() -> None:
+    """A member that was alone knows the loads of its first partitions; what came just before four
+    shared it out is not known yet."""
+    loads = [0.3, 0.3, None, None, None, None, None, None]
+    owners = ["m00", "m00", "m01", "m01", "m02", "m02", "m03", "m03"]
+    group = Snapshot(members(names(4)), owned(owners, loads))
+    assert plan(group).moves == ()
+    # That these cost nothing is another matter.
+    known = Snapshot(members(names(4)), owned(owners, [load or 0.0 for load in loads]))
+    assert plan(known).moves
 
 
 # -- hot partitions

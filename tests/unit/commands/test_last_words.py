@@ -34,6 +34,21 @@ def ended(*arguments: str) -> int:
     return cli._carry_out(cli.parser(arguments[:1]).parse_args(arguments))
 
 
+def test_a_handler_that_says_a_secret_of_its_group_when_it_is_imported_is_not_repeated(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    key = "q8+vT1/x2LkYw3o9ZrS0mNcJ5uHfBdEaQpGiW7V6tXs="
+    (tmp_path / "group.yaml").write_text(GROUP, encoding="utf-8")
+    says = f"raise ImportError('no module for {key}')\n"
+    (tmp_path / "handler.py").write_text(says, encoding="utf-8")
+    monkeypatch.setenv("HUB", f"Endpoint=sb://h/;SharedAccessKeyName=k;SharedAccessKey={key}")
+    monkeypatch.setenv("STORE", "UseDevelopmentStorage=true")
+    assert ended("run", str(tmp_path / "group.yaml"), "--check") == Code.CONFIGURATION
+    last_words.hide(())
+    for said in (place.read_text(encoding="utf-8"), capfd.readouterr().err):
+        assert "no module for ***" in said and key[:16] not in said
+
+
 def test_a_handler_that_does_not_import_is_named_in_the_containers_file(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,7 +98,8 @@ def test_a_key_that_is_no_text_is_refused() -> None:
 
 
 def test_a_stored_state_of_another_program_is_not_taken_for_ours() -> None:
-    for stored in (b"[1]", b"\x80\x04K\x01."):
+    halves = (rb'{"a\ud800":1}', rb'{"a":["\ud800"]}')
+    for stored in (b"[1]", b"\x80\x04K\x01.", *halves):
         with pytest.raises(StateError, match="another program wrote it"):
             state(stored)
 

@@ -50,7 +50,7 @@ def problem(text: str) -> str:
 
 def test_the_least_that_has_to_be_written() -> None:
     group = read_group(LEAST, "group.yaml")
-    hub = group.spec.source.event_hubs
+    hub = group.spec.source.hubs
     assert group.name == "home-activity"
     assert (hub.hub, hub.consumer_group, hub.transport) == (
         "telemetry",
@@ -117,7 +117,7 @@ def test_the_operators_keys_and_other_documents_are_passed_over() -> None:
 )
 def test_a_start(written: str, kind: str, at: float | None, position: Position | None) -> None:
     group = read_group(HEAD + SOURCE + f"      start: {written}\n" + REST, "group.yaml")
-    start = group.spec.source.event_hubs.start
+    start = group.spec.source.hubs.start
     assert (start.kind, start.at, start.position) == (kind, at, position)
 
 
@@ -159,11 +159,16 @@ def test_a_start(written: str, kind: str, at: float | None, position: Position |
         (HEAD + SOURCE + "      start: newest\n" + REST,
          "group.yaml:10: spec.source.eventHubs.start: write latest, earliest"),
         (HEAD + "  source: {cosmos: {}}\n" + REST,
-         "group.yaml:6: spec.source.cosmos cannot be read by this version"),
+         "group.yaml:6: spec.source.cosmos.database is missing"),
+        (HEAD + "  source: {}\n" + REST, "group.yaml:6: spec.source: write one source"),
+        (HEAD + "  source: {cosmos: {database: d, container: c, endpoint: e, pollSeconds: 0}}\n"
+         + REST, "group.yaml:6: spec.source.cosmos: pollSeconds must be above 0"),
         (LEAST.replace("home-activity", "''"), "metadata.name is missing"),
         (LEAST + "  handler: {code: other}\n", "group.yaml:15: 'handler' is there twice"),
         ("a: [", "group.yaml:1: this is no YAML"),
         ("kind: ConsumerGroup\n", "it has 0 documents with apiVersion tidegate.dev/v1alpha1"),
+        (LEAST.replace("kind: ConsumerGroup", "kind: ConsumerGrup"),
+         "it is to have one. It has apiVersion 'tidegate.dev/v1alpha1' with kind 'ConsumerGrup'"),
         (LEAST + "---\n" + LEAST, "it has 2 documents"),
     ],
 )  # fmt: skip

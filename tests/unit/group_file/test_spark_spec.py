@@ -104,3 +104,13 @@ def test_what_is_wrong_is_said_with_what_to_write(text: str, said: str) -> None:
 )
 def test_a_size_is_written_as_kubernetes_or_spark_write_it(text: str, size: int | None) -> None:
     assert mebibytes(text) == size
+
+
+def test_spark_reads_a_change_feed_as_well() -> None:
+    cosmos = "cosmos: {database: shop, container: orders, connectionString: {env: COSMOS}}"
+    hubs = "eventHubs: {hub: telemetry, connectionString: {env: EVENTS}}"
+    text = SPARK.replace(hubs, cosmos)
+    group = read_group(text, "group.yaml")
+    assert group.engine is EngineKind.SPARK
+    assert group.spec.source.cosmos is not None
+    assert group.spec.source.cosmos.container == "orders"

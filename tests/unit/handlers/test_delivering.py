@@ -136,3 +136,18 @@ async def test_a_dead_letter_that_cannot_be_written_is_written_again_and_nothing
     assert [letter.id for letter in delivery.letters.kept] == ["3/0"]
     assert delivery.done == 0
     assert "storage is away" in str(delivery.reports)
+
+
+async def test_a_letter_that_cannot_be_written_is_said_at_once_though_the_handler_was_before() -> (
+    None
+):
+    def handle(event: MadeEvent, context: Context) -> None:
+        raise ValueError("poison")
+
+    policy = replace(ASIDE, attempts=5)
+    delivery = Delivery(handle, policy, letters=Letters(refusals=1))
+    await delivery.give(0, 1)
+    said = [report.message for report in delivery.reports if report.kind == "stuck"]
+    assert len(said) == 2
+    assert said[0].startswith("the handler fails on events from 0: ValueError: poison")
+    assert said[1].startswith("dead letter 3/0 cannot be written: storage is away")

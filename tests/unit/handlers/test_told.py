@@ -158,7 +158,8 @@ async def test_an_on_stop_that_fails_or_hangs_is_told_and_keeps_nothing_from_end
     ):
         delivery = Delivery(nothing, quick, on_stop=on_stop)
         await call_on_stop(delivery.tools)
-        assert [report.message for report in delivery.reports] == [words]
+        (report,) = delivery.reports
+        assert report.message.startswith(words)
         assert delivery.kinds == ["on-stop-failed"]
 
 

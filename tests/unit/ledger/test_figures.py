@@ -70,9 +70,16 @@ def test_rounded_figures_come_back_as_they_were(figures: Figures) -> None:
     st.frozensets(NAMES, max_size=5),
     st.text(st.characters(codec="utf-8"), max_size=40),
     st.floats(min_value=0, max_value=4e9),
+    st.frozensets(NAMES, max_size=5),
+    st.text(st.characters(codec="utf-8"), max_size=200),
 )
 def test_what_a_member_says_of_itself_is_read_as_it_was_written(
-    figures: dict[str, Figures], stuck: frozenset[str], pod_uid: str, started_at: float
+    figures: dict[str, Figures],
+    stuck: frozenset[str],
+    pod_uid: str,
+    started_at: float,
+    unread: frozenset[str],
+    trouble: str,
 ) -> None:
     presence = Presence(
         "m",
@@ -84,6 +91,8 @@ def test_what_a_member_says_of_itself_is_read_as_it_was_written(
         stuck=stuck,
         figures=figures,
         figures_at=AT,
+        unread=unread,
+        trouble=trouble,
     )
     assert heard(presence) == presence
 
@@ -106,6 +115,28 @@ def test_figures_that_do_not_fit_are_left_out_and_nothing_else_is() -> None:
     assert replace(found, figures=presence.figures) == presence
     assert 100 < len(found.figures) < 700
     assert list(found.figures.items()) == list(presence.figures.items())[: len(found.figures)]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("more", range(40))
+def test_a_blob_that_is_full_has_no_room_for_troubles_and_is_written_all_the_same(
+    more: int,
+) -> None:
+    """However little is left."""
+    wants = {f"{number:060x}": str(uuid.uuid4()) for number in range(600)}
+    full = Presence(
+        "m",
+        "e",
+        LeaseState.LEASED,
+        "i" * more,
+        wants=wants,
+        stuck=frozenset({"1" * 60}),
+        unread=frozenset({"2" * 60}),
+        trouble="é" * 200,
+    )
+    found = heard(full)
+    assert 100 <= len(found.wants) < 600
+    assert full.trouble.startswith(found.trouble)
 
 
 def test_a_member_blob_of_before_there_were_figures_is_read() -> None:

@@ -151,6 +151,8 @@ PLAIN = blob("a/b", {"offset": "5", "Nonce": "x y"}, 7)
         PLAIN.replace("<Nonce>", '<Nonce at="7">'),
         PLAIN.replace("<Nonce>", "<Nonce>\n"),
         PLAIN.replace("<Metadata>", "\n  <Metadata>"),
+        PLAIN.replace("<Properties>", "<Properties><Other><Etag>9</Etag></Other>"),
+        PLAIN.replace("</Etag>", "<i/></Etag>"),
         PLAIN.replace("<Metadata>", "<Tags><Etag>9</Etag></Tags><Metadata>"),
         PLAIN.replace("</Metadata>", "</Metadata><OrMetadata /><BlobTags/>"),
         PLAIN.replace("</Metadata>", "</Metadata><OrMetadata><x>1</x></OrMetadata>"),
@@ -171,3 +173,9 @@ def test_blobs_as_services_write_them_are_read_quickly() -> None:
     inner = PLAIN.removeprefix("<Blob>").removesuffix("</Blob>")
     assert read_blob(inner) is not None
     assert read_blob(inner.replace("</Metadata>", "</Metadata><OrMetadata />")) is not None
+
+
+def test_a_name_with_a_carriage_return_is_left_to_the_reader_of_xml() -> None:
+    """There it is a line feed."""
+    inner = "<Name>a/0\r</Name><Properties><Etag>0x8D</Etag></Properties>"
+    assert read_blob(inner) is None

@@ -120,6 +120,32 @@ def test_a_partition_that_is_stuck_is_told_at_once() -> None:
     assert shown(desk, "a").stuck == frozenset()
 
 
+def not_read(desk: Desk, trouble: str, *partitions: str) -> None:
+    nothing = MappingProxyType[str, Figures]({})
+    unread = frozenset(partitions)
+    desk.tell("a", m.FiguresMeasured(desk.now, nothing, frozenset(), unread, trouble))
+
+
+def test_a_partition_that_cannot_be_read_is_told_at_once_and_why() -> None:
+    desk = alone()
+    not_read(desk, "no such group" + 300 * ".", "0")
+    assert shown(desk, "a").unread == {"0"}
+    assert shown(desk, "a").trouble == "no such group" + 186 * "." + "…"
+    not_read(desk, "")
+    assert (shown(desk, "a").unread, shown(desk, "a").trouble) == (frozenset(), "")
+
+
+def test_an_error_whose_words_differ_each_time_costs_one_write_in_30_s() -> None:
+    desk = alone()
+    not_read(desk, "error 0", "0")
+    before = announced(desk, "a")
+    for number in range(1, 121):
+        not_read(desk, f"error {number}", "0")
+        live(desk, "a", 1.0)
+        assert number - int(shown(desk, "a").trouble.split()[1]) <= KEEP_S
+    assert announced(desk, "a") - before in (120 / KEEP_S, 120 / KEEP_S + 1)
+
+
 def test_a_partition_whose_handler_hangs_is_told_as_stuck() -> None:
     desk = alone()
     serial = desk.members["a"].tenures["0"].serial

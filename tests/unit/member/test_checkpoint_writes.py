@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from support.member_desk import Desk, alone
@@ -9,6 +11,7 @@ from tidegate.ledger.layout import Kind
 from tidegate.member import messages as m
 from tidegate.model import Position, Rewind, Roster
 from tidegate.ports import WriteCheckpoint, WriteRoster
+from tidegate.settings import MemberSettings
 
 EVERY_S = 5.0
 
@@ -68,6 +71,42 @@ def test_a_take_over_counts_as_a_write() -> None:
     assert desk.listing().checkpoints["0"].position == Position("-1", -1)
     pass_time(desk, EVERY_S)
     assert desk.listing().checkpoints["0"].position == Position("3", 3)
+
+
+def lapse(desk: Desk) -> None:
+    """Nobody could be asked to renew the lease until its time was up; then it is renewed."""
+    desk.now += MemberSettings("a").valid_s + 0.2
+    desk.tell("a", m.Woken(desk.now))
+    assert "lapsed" in desk.reports("a")
+    pass_time(desk, 0.5)
+
+
+def be_refused(desk: Desk) -> None:
+    """The hub knows of a higher epoch, and the lease is ours all the same."""
+    serial = desk.members["a"].tenures["0"].serial
+    desk.tell("a", m.ReaderRefused(desk.now, "0", serial, 7))
+
+
+@pytest.mark.parametrize("interrupt", [lapse, be_refused])
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_what_was_handled_before_the_epoch_was_raised_is_checkpointed_when_its_time_has_come(
+    interrupt: Callable[[Desk], None], goes_on: bool
+) -> None:
+    desk = idle()
+    desk.handled("a", "0", 3)
+    desk.handled("a", "0", 4)
+    epoch = desk.listing().ownerships["0"].epoch
+    interrupt(desk)
+    assert desk.reading("a") == ["0"] and desk.listing().ownerships["0"].epoch > epoch
+    assert desk.listing().checkpoints["0"].position == Position("3", 3)
+    if goes_on:
+        desk.handled("a", "0", 5)
+    pass_time(desk, EVERY_S)
+    last = 5 if goes_on else 4
+    assert desk.listing().checkpoints["0"].position == Position(str(last), last)
+    desk.handled("a", "0", 6)
+    pass_time(desk, EVERY_S)
+    assert desk.listing().checkpoints["0"].position == Position("6", 6)
 
 
 def test_rule_5_where_there_is_no_state_and_was_none_the_body_is_left_out() -> None:

@@ -37,7 +37,10 @@ def test_one_that_is_asked_for_while_another_is_written_follows_it() -> None:
     desk.is_held_back = lambda *_: False
     etag = desk.ledger.perform_at(write, desk.now)
     tenure = desk.members["a"].tenures["0"]
+    assert tenure.wake_at > desk.now, "what is being written is waited for, and not asked for again"
     desk.tell("a", m.Answered(desk.now, desk.now, ("0", tenure.serial), write, etag))
+    assert tenure.wake_at <= desk.now
+    desk.tell("a", m.Woken(desk.now))
     assert stands(desk) == 4
 
 

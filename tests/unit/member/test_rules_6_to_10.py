@@ -126,6 +126,22 @@ def test_rule_10_a_rewind_of_the_roster_is_carried_out_once() -> None:
     assert desk.reports("a").count("rewound") == 1
 
 
+def test_rule_10_a_rewind_mends_a_position_that_the_source_does_not_let_be_opened() -> None:
+    desk = Desk("0")
+    desk.opens = lambda position: position == Position("4", 4)
+    desk.join("a")
+    desk.look()
+    assert desk.reading("a") == []
+    rewind = Rewind("r1", "0", Position("4", 4))
+    roster = Roster(rewinds=(rewind,), written_at=desk.now)
+    desk.ledger.perform_at(WriteRoster(roster, ""), desk.now)
+    desk.look()
+    stands = desk.listing().checkpoints["0"]
+    assert (stands.position, stands.rewound_by) == (Position("4", 4), "r1")
+    assert desk.reading("a") == ["0"]
+    assert desk.reports("a").count("rewound") == 1
+
+
 def test_rule_10_a_stale_roster_says_no_more_who_leaves_and_still_says_what_is_paused() -> None:
     desk = Desk("0", "1")
     roster = Roster(leaving=frozenset({"a"}), paused=frozenset({"1"}), written_at=desk.now)

@@ -161,12 +161,12 @@ def test_the_load_of_a_dead_members_partition_goes_with_it() -> None:
     assert announced(desk, "a") == {"1": 0.6}
 
 
-def test_no_load_is_not_announced_unless_another_was_known() -> None:
+def test_that_a_partition_costs_nothing_is_announced_too_so_that_it_is_known() -> None:
     desk = alone("0", "1")
     desk.tell("a", m.LoadsMeasured(desk.now, (("0", 0.0), ("1", 0.6))))
-    assert announced(desk, "a") == {"1": 0.6}
+    assert announced(desk, "a") == {"0": 0.0, "1": 0.6}
     desk.tell("a", m.LoadsMeasured(desk.now, (("0", 0.0), ("1", 0.0))))
-    assert announced(desk, "a") == {"1": 0.0}
+    assert announced(desk, "a") == {"0": 0.0, "1": 0.0}
 
 
 def test_of_a_thousand_loads_the_highest_are_announced_and_all_else_still_fits() -> None:

@@ -99,6 +99,22 @@ def test_a_partition_that_left_and_came_again_is_measured_anew() -> None:
     assert place.go_on(2 * TICK_S).keys() == {"0", "1"}
 
 
+def test_what_came_with_a_load_follows_a_change_as_what_stayed_where_it_was() -> None:
+    place = Place(p0=Partition(20, 20, 0.06))
+    place.go_on(3 * WARM_UP_S)
+    place.listing = others({"1": place.loads["0"]})
+    place.partitions["1"] = Partition(20, 20, 0.06)
+    place.go_on(10 * TICK_S)
+    for partition in place.partitions.values():
+        partition.arriving, partition.handling, partition.busy = 200.0, 200.0, 0.6
+    seen: list[tuple[float, float]] = []
+    while len(seen) < 100:
+        place.go_on(TICK_S)
+        seen.append((place.loads["0"], place.loads["1"]))
+    assert seen[-1][0] > 0.5
+    assert max(abs(stayed - came) / stayed for stayed, came in seen) < 0.15, "within the band"
+
+
 def test_a_reader_that_was_opened_again_goes_on_being_measured() -> None:
     partition = Partition(100, 100, 0.3)
     place = Place(p0=partition)

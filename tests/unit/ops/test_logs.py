@@ -83,6 +83,12 @@ def test_the_level_says_whether_anybody_must_look(
     assert line["level"] == level
 
 
+def test_who_loses_a_reader_to_another_group_is_told_what_to_do(top: logging.Logger) -> None:
+    (line,) = said(facts.ReaderClosed(NOW, "3", "stolen"))
+    assert line["message"].startswith("reader stolen: the source gave the partition to a reader")
+    assert line["message"].endswith("give each a consumer group of its own")
+
+
 def test_batches_and_renewals_are_no_lines_and_checkpoints_only_for_debugging(
     top: logging.Logger,
 ) -> None:
@@ -90,6 +96,12 @@ def test_batches_and_renewals_are_no_lines_and_checkpoints_only_for_debugging(
     told = (handled("3", 9), facts.LeaseRenewed(NOW, "3", 0.01), checkpoint)
     assert said(*told) == []
     assert [line["message"] for line in said(*told, level="DEBUG")] == ["checkpoint"]
+
+
+def test_a_reader_that_fails_is_one_line_and_not_two(top: logging.Logger) -> None:
+    report = Report("reader-failed", "3", "the hub is not there")
+    lines = said(facts.ReaderClosed(NOW, "3", "failed"), facts.Reported(NOW, report))
+    assert [line["message"] for line in lines] == ["the hub is not there"]
 
 
 def test_a_terminal_gets_words_and_everything_else_json(top: logging.Logger) -> None:

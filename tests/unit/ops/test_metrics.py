@@ -175,6 +175,13 @@ def test_a_metric_that_a_handler_registers_is_shown_too(shown: Shown) -> None:
         REGISTRY.unregister(mine)
 
 
+def test_request_units_are_counted_apart_for_leases_and_what_is_read(shown: Shown) -> None:
+    for on, units in (("leases", 10.5), ("monitored", 2.0), ("leases", 1.25)):
+        shown.metrics.hear(facts.UnitsSpent(on, units))
+    assert shown.value("tidegate_request_units_total", container="leases") == 11.75
+    assert shown.value("tidegate_request_units_total", container="monitored") == 2.0
+
+
 def test_who_asks_for_open_metrics_gets_them_with_one_end(shown: Shown) -> None:
     text = shown.text("application/openmetrics-text; version=1.0.0")
     assert text.count("# EOF") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import logging
@@ -56,11 +57,39 @@ def test_what_looks_like_a_secret_is_hidden_though_nobody_said_it_was_one(shape:
     assert shown.startswith("cannot connect: ")
 
 
+@pytest.mark.parametrize("size", [32, 64])
+@pytest.mark.parametrize("around", ["{}", "variable {} is not set", "[Errno 2]: '/a/b/{}'", "({})"])
+def test_a_key_of_azure_is_hidden_though_nothing_says_that_it_is_one(
+    size: int, around: str
+) -> None:
+    key = base64.b64encode(bytes(range(100, 100 + size))).decode()
+    shown = Secrets().hide(around.format(key))
+    assert key not in shown
+    assert key[-20:] not in shown
+    assert shown == around.format(HIDDEN) or "/" in around
+
+
 @pytest.mark.parametrize("secret", [EVENTS, BLOBS, KEY])
 @pytest.mark.parametrize("disguise", [KEY, quote(KEY, safe=""), f"<{KEY}>", f"x{KEY}y"])
 def test_a_secret_of_this_process_is_hidden_wherever_it_stands(secret: str, disguise: str) -> None:
     assert KEY not in Secrets([secret]).hide(f"odd: {disguise}")
     assert quote(KEY, safe="") not in Secrets([secret]).hide(f"odd: {disguise}")
+
+
+@pytest.mark.parametrize("form", [KEY, quote(KEY, safe="")])
+@pytest.mark.parametrize("left", [12, 16, 30, 39])
+@pytest.mark.parametrize("behind", ["", "…", '"}', " and more"])
+def test_the_beginning_of_a_key_is_hidden_where_a_text_was_cut_in_it(
+    form: str, left: int, behind: str
+) -> None:
+    for secret in (EVENTS, BLOBS, KEY):
+        shown = Secrets([secret]).hide(f"log-in failed with {form[:left]}{behind}")
+        assert shown == f"log-in failed with {HIDDEN}{behind}"
+
+
+def test_what_begins_as_a_connection_string_does_is_left_alone() -> None:
+    for text in ("Endpoint=sb://ns.servicebus.windows.net/ does not answer", "sv=2023-01-03&sp=r"):
+        assert Secrets([EVENTS, SAS_URL, SAS_URL.partition("?")[2]]).hide(text) == text
 
 
 def test_the_signature_of_a_sas_is_hidden_where_it_stands_alone() -> None:
@@ -84,6 +113,9 @@ def test_the_words_around_a_secret_stay() -> None:
         "the signal is significant: design the sign",
         "partition key home-000007, checkpoint key 12",
         "SharedAccessKeyName=root",
+        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+        "etag=0x1CBB2604DAC1EF0, md5=1B2M2Y8AsgTpgAmY7PhCfg==",
+        "/var/run/secrets/kubernetes.io/serviceaccount/token=file",
     ],
 )
 def test_ordinary_words_are_left_alone(text: str) -> None:

@@ -112,3 +112,22 @@ def test_a_path_that_can_never_be_used_is_an_error(disk: Disk, tmp_path: Path, n
     disk.number = number
     with pytest.raises(OSError, match=os.strerror(number)):
         Scratch(tmp_path / "leases")
+
+
+def test_a_name_that_will_not_come_again_leaves_nothing_behind(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path / "member.leases")
+    scratch.write(LEASES)
+    scratch.write(())
+    scratch.remove()
+    scratch.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_leases_that_are_kept_are_not_removed(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path / "member.leases")
+    scratch.write(LEASES)
+    scratch.remove()
+    scratch.close()
+    found = Scratch(tmp_path / "member.leases")
+    assert found.read() == LEASES
+    found.close()

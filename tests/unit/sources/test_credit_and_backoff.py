@@ -119,6 +119,18 @@ def test_a_stolen_link_names_the_level(text: str, level: int | None) -> None:
     assert "TrackingId" not in str(trouble.error)
 
 
+def test_what_only_the_service_can_make_use_of_is_left_out() -> None:
+    text = (
+        "The messaging entity 'ns:eventhub:telemetry~0|mine' could not be found. To know more "
+        "visit https://aka.ms/sbResourceMgrExceptions.  TrackingId:x_B2, SystemTracker:ns, T:2025"
+    )
+    said = str(trouble_of(Error("amqp:not-found", text), "partition 0").error)
+    assert said == (
+        "partition 0: amqp:not-found: The messaging entity 'ns:eventhub:telemetry~0|mine' could "
+        "not be found. Check the names of the hub and the consumer group; neither is created here."
+    )
+
+
 @pytest.mark.parametrize(
     "condition",
     [

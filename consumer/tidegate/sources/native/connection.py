@@ -120,7 +120,10 @@ class HubConnection:
                 is_fatal=True,
             ) from error
         except OSError as error:
-            raise SourceError(f"{self._place}: could not connect: {error}") from error
+            raise SourceError(
+                f"{self._place}: could not connect: {error}. Check the host and the port, and that "
+                "the network lets this machine get there."
+            ) from error
         await self._opened
 
     async def close(self) -> None:

@@ -66,6 +66,17 @@ def endpoint_of(text: str, transport: Transport = Transport.TCP) -> Endpoint:
     return Endpoint(host, port or _port(transport, is_tls=True), True, transport)
 
 
+def check_connection_string(text: str, where: str) -> None:
+    """Raises SettingsError, which says where it stands, for what is none."""
+    try:
+        if "=" not in text:
+            raise SettingsError(f"{_SHAPE}; found no Endpoint")
+        _of_connection_string(text, Transport.TCP)
+    except SettingsError as error:
+        found = str(error).removeprefix("connection_string: ")
+        raise SettingsError(f"{where}: {found}") from None
+
+
 def _of_connection_string(text: str, transport: Transport) -> Endpoint:
     parts = _parts(text)
     if "endpoint" not in parts:

@@ -100,7 +100,11 @@ class Event:
     def content(self) -> bytes:
         """The body of an event of data sections, in one piece."""
         found = plain_content(self.payload)
-        return b"".join(self._body_of(DATA)) if found is None else found
+        if found is not None:
+            return found
+        # A data section of another kind than bytes is a mistake, and must not stop the others: it
+        # has no content, as a value section has none, and `body` shows it.
+        return b"".join(part for part in self._body_of(DATA) if isinstance(part, bytes))
 
     @property
     def body(self) -> Any:
@@ -133,6 +137,7 @@ class Event:
     def system_properties(self) -> dict[bytes, Any]:
         """The fields of its properties section, and the service's annotations."""
         fields = self._sections.get(PROPERTIES, [[]])[0]
+        fields = fields if isinstance(fields, list) else []  # the hub checks it; others may not
         named = zip(_PROPERTY_NAMES, fields, strict=False)
         return {name: value for name, value in named if value} | self._annotations
 

@@ -18,7 +18,10 @@ LINK_STOLEN = "amqp:link:stolen"
 # What somebody wants of a hub, for advice on rights.
 LISTEN, SEND = "listen on", "send to"
 _LEVEL = re.compile(r"epoch (?:of )?'(\d+)'")
-_TRACKING = re.compile(r"\s*TrackingId:\S+,.*$", re.DOTALL)
+# For who answers for the service; to a reader of ours it says nothing.
+_TRACKING = re.compile(
+    r"(\s*To know more visit https://aka\.ms/\w+\.?)?\s*TrackingId:\S+,.*$", re.DOTALL
+)
 # What a busy service asks for, where it names no number.
 _BUSY_S = 4.0
 _WAIT = re.compile(r"wait (\d+) seconds")

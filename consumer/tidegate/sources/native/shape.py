@@ -90,8 +90,12 @@ def any_place(payload: bytes) -> Place:
     sequence, offset = said.get(SEQUENCE_KEY), said.get(OFFSET_KEY)
     if not isinstance(sequence, int) or not isinstance(offset, bytes):
         raise NotUnderstoodError("an event came without its sequence number or its offset")
+    try:
+        text = offset.decode()
+    except UnicodeDecodeError:
+        raise NotUnderstoodError("an event came with an offset that is no text") from None
     at = said.get(ENQUEUED_KEY)
-    return Place(sequence, offset.decode(), at if isinstance(at, int) else None)
+    return Place(sequence, text, at if isinstance(at, int) else None)
 
 
 def plain_content(payload: bytes) -> bytes | None:

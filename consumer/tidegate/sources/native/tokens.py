@@ -40,9 +40,16 @@ class Tokens:
         self._endpoint = endpoint
         self._credential = credential
         has_own = bool(endpoint.key or endpoint.signature)
-        if has_own == (credential is not None):
+        if has_own and credential is not None:
             raise SettingsError(
-                "give a connection string, or the host name of a namespace with a credential"
+                "a key and an identity were given: give a connection string, or the host name of "
+                "a namespace with an identity"
+            )
+        if not has_own and credential is None:
+            raise SettingsError(
+                "no key was given: write a connection string as the portal shows it, such as "
+                "Endpoint=sb://NAME.servicebus.windows.net/;SharedAccessKeyName=NAME;"
+                "SharedAccessKey=KEY, or the host of a namespace with an identity"
             )
         if credential is not None and not endpoint.is_tls:
             raise SettingsError("an identity's tokens are sent over TLS only")

@@ -50,7 +50,7 @@ class WebSocket:
                     case CloseConnection(code=code):
                         self.is_open = False
                         raise SourceError(f"the service closed the WebSocket with code {code}")
-        except (RemoteProtocolError, LocalProtocolError) as error:
+        except (RemoteProtocolError, LocalProtocolError, UnicodeError) as error:
             raise SourceError(f"the WebSocket broke: {error}") from error
         return b"".join(amqp), b"".join(replies)
 

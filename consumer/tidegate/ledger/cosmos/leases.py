@@ -1,0 +1,231 @@
+"""The leases of a change feed processor in a lease container: listed, made, changed, removed.
+
+Rules:
+- A lease is changed only over the version that the change was decided on (If-Match), and every
+  document that we write carries our mark and the time of the service.
+- Nothing is written where the leases are of another dialect than was said, or cannot be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from tidegate.ledger.cosmos.access import CosmosSettings, open_client
+from tidegate.ledger.cosmos.dialects import (
+    Boundary,
+    Dialect,
+    Document,
+    Found,
+    OtherProcessorError,
+    base_of,
+    lease_id,
+    new_lease,
+    read_lease,
+    stamped,
+    survey,
+)
+from tidegate.ledger.cosmos.leases_seen import Leases
+from tidegate.ledger.cosmos.marks import marked
+from tidegate.ledger.cosmos.requests import LeaseContainer
+from tidegate.ledger.cosmos.sharing import EXPIRY_S
+from tidegate.ledger.cosmos.tokens import Monitored, named
+from tidegate.ledger.packing import Unreadable
+from tidegate.model import Flaw, PartitionId
+from tidegate.ports import LedgerError, Refusal
+from tidegate.sources.cosmos.ranges import FeedRange, range_of
+
+# So often a lease is changed again because another was quicker.
+_TRIES = 8
+_REMEDY = "Nothing was overwritten. Correct it, or remove it if its range may start anew"
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """A processor whose leases are shared, and the container that it reads."""
+
+    dialect: Dialect
+    monitored: CosmosSettings = field(repr=False)
+    # Its name: `leasePrefix` in Java, `processorName` in .NET.
+    prefix: str = ""
+    # After so long without a renewal its hosts take a lease from its owner.
+    expiry_s: float = EXPIRY_S
+
+
+class ProcessorLeases:
+    """See the module. For one event loop."""
+
+    def __init__(self, items: LeaseContainer, processor: Processor) -> None:
+        self._items = items
+        self.processor = processor
+        self._of: Monitored | None = None
+        self._base = ""
+        # By id, where leases are of ids of ranges: both ways.
+        self._ranges: dict[str, FeedRange] = {}
+
+    @property
+    def of(self) -> Monitored:
+        """The monitored container, once it was opened."""
+        assert self._of is not None, "the leases are not open"
+        return self._of
+
+    @property
+    def rid(self) -> str:
+        return self.of.container_rid
+
+    async def open(self) -> None:
+        """Finds what the leases are named by, and refuses those of another dialect."""
+        if self._base:
+            return
+        processor = self.processor
+        found = await self.survey()
+        if found.dialect is not None and found.dialect is not processor.dialect:
+            raise LedgerError(
+                Refusal.INVALID,
+                f"the leases of '{found.base}' are in the dialect {found.dialect}, and the group "
+                f"is to share leases in {processor.dialect}. Set ledger.cosmos.dialect to "
+                f"{found.dialect}, or another prefix. Nothing was overwritten.",
+            )
+        self._base = base_of(self.of, processor.prefix, processor.dialect)
+
+    async def survey(self) -> Found:
+        """What the processor has in the container, in whatever dialect. Raises LedgerError."""
+        prefix = self.processor.prefix
+        self._of = await self._look(self.processor.monitored)
+        try:
+            return survey(await self._items.below(prefix), prefix, self._of)
+        except OtherProcessorError as problem:
+            raise LedgerError(Refusal.INVALID, str(problem)) from None
+
+    async def _look(self, settings: CosmosSettings) -> Monitored:
+        """The monitored container's ids, and its ranges where leases are named by them."""
+        client = open_client(settings)
+        try:
+            database = client.get_database_client(settings.database)
+            container = database.get_container_client(settings.container)
+            of_database, of_container = await database.read(), await container.read()
+            if not self.processor.dialect.is_by_range:
+                link = f"dbs/{settings.database}/colls/{settings.container}"
+                # The SDK has no public way to the ids of ranges.
+                ranges = client.client_connection._ReadPartitionKeyRanges(link)
+                async for each in ranges:
+                    found = FeedRange(str(each["minInclusive"]), str(each["maxExclusive"]))
+                    self._ranges[str(each["id"])] = found
+        finally:
+            await client.close()
+        return Monitored(
+            host=settings.host.partition(":")[0],
+            database=settings.database,
+            container=settings.container,
+            database_rid=str(of_database["_rid"]),
+            container_rid=str(of_container["_rid"]),
+        )
+
+    async def all(self) -> Leases:
+        """The leases as they stand, and what cannot be read of them."""
+        items = await self._items.below(f"{self._base}.")
+        names = {str(item["id"]) for item in items}
+        found: dict[PartitionId, Boundary] = {}
+        flaws: list[Flaw] = []
+        if not self.processor.dialect.is_by_range:
+            await self._learn(items)
+        for item in items:
+            if not str(item["id"]).startswith(f"{self._base}.."):
+                continue
+            try:
+                lease = self._read(item)
+                partition = self._partition(lease)
+            except Unreadable as problem:
+                flaws.append(self._flaw(item, problem))
+                continue
+            found[partition] = lease
+        return Leases(
+            found, tuple(flaws), f"{self._base}.info" in names, f"{self._base}.lock" in names
+        )
+
+    async def _learn(self, items: list[dict[str, Any]]) -> None:
+        tokens = {str(item.get("LeaseToken")) for item in items if item.get("LeaseToken")}
+        if tokens - self._ranges.keys():
+            await self._look(self.processor.monitored)
+
+    def _read(self, item: Document) -> Boundary:
+        return read_lease(item, self.processor.dialect, self.of)
+
+    def _partition(self, lease: Boundary) -> PartitionId:
+        range = lease.range or self._ranges.get(lease.token)
+        if range is None:
+            raise Unreadable(f"the monitored container has no range {lease.token!r} any more")
+        return range.id
+
+    def _flaw(self, item: Document, problem: Unreadable) -> Flaw:
+        text = f"lease '{item['id']}' cannot be read: {problem}. {_REMEDY}."
+        token = str(item.get("LeaseToken") or "")
+        range = range_of(token.lower()) or self._ranges.get(token)
+        return Flaw(str(item["id"]), text, range.id if range is not None else None)
+
+    def _name(self, partition: PartitionId) -> str:
+        return lease_id(self._base, self._token(partition))
+
+    def _token(self, partition: PartitionId) -> str:
+        range = range_of(partition)
+        if range is None:
+            raise Unreadable(f"{partition!r} is no feed range")
+        if self.processor.dialect.is_by_range:
+            return named(range)
+        for token, each in self._ranges.items():
+            if each == range:
+                return token
+        raise Unreadable(f"the monitored container has no range {named(range)} of its own")
+
+    async def read(self, partition: PartitionId) -> Boundary | None:
+        """One lease. Raises Unreadable."""
+        item = await self._items.read(self._name(partition))
+        return self._read(item) if item is not None else None
+
+    def age(self, lease: Boundary) -> float:
+        """How long its last write has stood, at least."""
+        return self._items.ages.of(lease.document)
+
+    async def make(self, partition: PartitionId, etag: str | None) -> None:
+        """A lease that nobody owns; nothing where it is there already."""
+        token = self._token(partition)
+        made = new_lease(self._base, self.processor.dialect, token, etag, self.of)
+        await self._items.create(marked(self._stamped(made), writes_token=True))
+
+    async def make_info(self) -> None:
+        """Says that all leases were made: no other processor makes any then."""
+        await self._items.create({"id": f"{self._base}.info"})
+
+    async def change(
+        self, partition: PartitionId, decide: Callable[[Boundary], Document | None]
+    ) -> Boundary | None:
+        """Writes what is decided on the lease as it stands; None of it leaves it alone.
+
+        Gives the lease as it stands then; None where there is none. What `decide` raises ends it.
+        """
+        for _ in range(_TRIES):
+            lease = await self.read(partition)
+            if lease is None:
+                return None
+            document = decide(lease)
+            if document is None:
+                return lease
+            written = await self._items.replace(document)
+            if written is not None:
+                return self._read(written)
+        raise LedgerError(
+            Refusal.BUSY, f"the lease of {partition} is being written again and again: try later"
+        )
+
+    async def remove(self, lease: Boundary) -> bool:
+        return await self._items.delete(lease.document)
+
+    def written(self, document: Document, taken_at: float = 0.0, **mark: bool) -> Document:
+        """A document of ours as it is to be written now."""
+        return marked(self._stamped(document), taken_at, **mark)
+
+    def _stamped(self, document: Document) -> Document:
+        now = self._items.server_time or datetime.now(UTC).timestamp()
+        return stamped(document, now)

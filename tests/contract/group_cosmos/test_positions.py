@@ -1,0 +1,84 @@
+"""Positions that mean nothing to the service: said, left as they are, mended by a rewind."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from azure.cosmos import CosmosClient
+from azure.storage.blob import BlobServiceClient
+
+from support.container_group import DATABASE, ContainerGroup
+from support.wait import wait_until
+from tidegate.model import PartitionId, Position
+from tidegate.ports import lost_position
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+NewGroup = Callable[..., ContainerGroup]
+_TIDEGATE = Path(sys.executable).with_name("tidegate")
+
+
+def the_container_is_made_anew(group: ContainerGroup) -> None:
+    with CosmosClient(group.cosmos.endpoint, group.cosmos.key) as client:
+        client.get_database_client(DATABASE).delete_container(group.name)
+    group.cosmos.add_container(DATABASE, group.name, "/home")
+    again, group.written = group.written, 0
+    group.write(again)
+
+
+def the_token_is_of_what_never_was(group: ContainerGroup) -> None:
+    """As of a range that has lost its end, or that keeps versions no longer."""
+    with BlobServiceClient.from_connection_string(group.environment["STORAGE"]) as service:
+        container = service.get_container_client(group.name)
+        for found in container.list_blobs(include=["metadata"]):
+            if "/checkpoint/" in found.name:
+                metadata = dict(found.metadata)
+                metadata["offset"] = re.sub("@e[^@]*@", "@e%22987654321%22@", metadata["offset"])
+                container.get_blob_client(found.name).set_blob_metadata(metadata)
+
+
+def words(group: ContainerGroup) -> str:
+    """What its members announce of a lost position."""
+    members = group.listing().members.values()
+    return next(filter(None, (lost_position(each.trouble) for each in members)), "")
+
+
+def stored(group: ContainerGroup) -> dict[PartitionId, tuple[Position, bytes | None]]:
+    listing = group.listing()
+    return {p: (each.position, each.state) for p, each in listing.checkpoints.items()}
+
+
+@pytest.mark.parametrize("spoil", [the_container_is_made_anew, the_token_is_of_what_never_was])
+def test_a_lost_position_is_said_left_alone_and_mended_by_a_rewind_while_its_owner_lives(
+    new_group: NewGroup, spoil: Callable[[ContainerGroup], None]
+) -> None:
+    group = new_group(ranges=1)
+    group.write(20)
+    group.start("a")
+    group.wait_until_all_seen(60)
+    group.stop("a")
+    spoil(group)
+    before = stored(group)
+    group.start("a")
+    said = wait_until(lambda: words(group), 90, "it to be announced", group.outputs)
+    assert "-ff" in said
+    assert stored(group) == before, "nothing is overwritten"
+    assert group.repeats() == 0, "nothing was read"
+    rewound = subprocess.run(
+        [_TIDEGATE, "rewind", group.file, "--to", "earliest"],
+        env=group.environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert rewound.returncode == 0, rewound.stdout + rewound.stderr + group.outputs()
+    wait_until(lambda: group.repeats() == 20, 60, "all to be given again", group.outputs)
+    wait_until(lambda: not words(group), 60, "it to be said no more", group.outputs)
+    group.stop("a")
+    assert not group.missing()
