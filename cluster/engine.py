@@ -13,8 +13,7 @@ import os
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -128,7 +127,7 @@ def _start(store: Store) -> Engine:
             command, env=environment, stdin=subprocess.DEVNULL, stdout=output,
             stderr=subprocess.STDOUT, start_new_session=True, cwd="/",
         )  # fmt: skip
-        _wait(lambda: process.poll() is not None or _answers(engine), START_SECONDS)
+        machine.wait(lambda: process.poll() is not None or _answers(engine), START_SECONDS)
         if not _answers(engine):
             process.terminate()
             last = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
@@ -148,7 +147,7 @@ def stop_engine(store: Store) -> list[str]:
         if _is_dockerd(pid):
             say("-> stopping Docker's engine")
             os.kill(pid, signal.SIGTERM)
-            _wait(lambda: not _is_dockerd(pid), STOP_SECONDS)
+            machine.wait(lambda: not _is_dockerd(pid), STOP_SECONDS)
     for mounted in reversed(mounts_below(folder, store.root / "docker")):
         subprocess.run(["umount", mounted], check=False)
     _remove_cgroups(folder.name)
@@ -194,9 +193,3 @@ def _remove_cgroups(name: str) -> None:
     for path in _cgroups(name):
         with contextlib.suppress(OSError):  # one that is in use is told as left over
             path.rmdir()
-
-
-def _wait(condition: Callable[[], bool], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.1)

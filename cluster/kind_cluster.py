@@ -8,20 +8,24 @@ our own get what it would write, a network for each node's pods and a route to e
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from engine import Engine
 from images import AZURITE, HUB, TIDEGATE
-from machine import answer
-from steps import Size, run, step, write_stamp
+from machine import answer, wait
+from steps import Size, StopError, run, step, write_stamp
 from store import HERE, Store
 
 LABEL = "io.x-k8s.kind.cluster"
 NETWORK = "kind"
 TIMEOUT = "--timeout=180s"
+# Pods that fail while their API server starts are begun again ever later.
+ANSWER_SECONDS = 300.0
 CNI_FILE = "/etc/cni/net.d/10-tidegate.conflist"
 
 
@@ -61,6 +65,7 @@ class Cluster:
     def create(self, tools: Tools, nodes: int) -> None:
         """Make it, unless it is there; then it answers, and pods on it find each other by name."""
         if self.is_whole():
+            self._connect_again(tools)
             return
         self.remove()
         self.kubeconfig.parent.mkdir(exist_ok=True)
@@ -75,6 +80,7 @@ class Cluster:
             command += ["--image", tools.node_image]
         with step(f"the cluster {self.name} of {nodes} nodes", Size(0, 0), []):
             run(command, self._log("create"), cwd=HERE, env=self.engine.environment)
+            self._wait_until_it_answers(tools, draft)
             if tools.node_image is not None:
                 self._connect_nodes(tools, draft)
             self._wait_until_ready(tools, draft)
@@ -114,6 +120,27 @@ class Cluster:
         command: list[str | Path] = [tools.kubectl, "--kubeconfig", kubeconfig, *arguments]
         run(command, self._log("kubectl"), cwd=HERE)
 
+    def _connect_again(self, tools: Tools) -> None:
+        """A node that was started again has lost its routes, and says nothing of it."""
+        self._wait_until_it_answers(tools, self.kubeconfig)
+        if tools.node_image is not None:
+            self._connect_nodes(tools, self.kubeconfig)
+        self._wait_until_ready(tools, self.kubeconfig)
+
+    def _wait_until_it_answers(self, tools: Tools, kubeconfig: Path) -> None:
+        # An API server that has just begun refuses what it has not read the rights of yet: it
+        # says itself when it is ready.
+        command = [tools.kubectl, "--kubeconfig", kubeconfig, "get", "--raw", "/readyz"]
+        asked = partial(subprocess.run, command, capture_output=True, text=True, check=False)
+        wait(lambda: asked().returncode == 0, ANSWER_SECONDS)
+        told = asked()
+        if told.returncode:
+            raise StopError(
+                f"The cluster {self.name} does not answer after {ANSWER_SECONDS:.0f} s: "
+                f"{told.stderr.strip()}\nRemove it with `make cluster-down`, then run the same "
+                "command again: a new one is made."
+            )
+
     def _connect_nodes(self, tools: Tools, kubeconfig: Path) -> None:
         given = "--for=jsonpath={.spec.podCIDR}"  # by a controller, a moment after a node is there
         self._kubectl(tools, kubeconfig, "wait", given, "node", "--all", TIMEOUT)
@@ -136,6 +163,38 @@ class Cluster:
                 tools, kubeconfig, "--namespace", namespace, "rollout", "status",
                 f"deployment/{deployment}", TIMEOUT,
             )  # fmt: skip
+        # What was ready before a node was started again is told as ready until its kubelet looks.
+        nodes_began = max(
+            self.engine.listed("inspect", "--format", "{{.State.StartedAt}}", *self.nodes())
+        )
+        wait(lambda: not self._late(tools, kubeconfig, nodes_began), ANSWER_SECONDS)
+        late = self._late(tools, kubeconfig, nodes_began)
+        if late:
+            raise StopError(
+                f"These pods of the cluster {self.name} are not ready after {ANSWER_SECONDS:.0f} "
+                f"s: {', '.join(late)}\nRemove it with `make cluster-down`, then run the same "
+                "command again: a new one is made."
+            )
+
+    def _late(self, tools: Tools, kubeconfig: Path, nodes_began: str) -> list[str]:
+        command: list[str | Path] = [
+            tools.kubectl, "--kubeconfig", kubeconfig, "--namespace", "kube-system",
+            "get", "pods", "--output", "json",
+        ]  # fmt: skip
+        return late_pods(json.loads(answer(command, cwd=HERE)), nodes_began)
+
+
+def late_pods(pods: dict[str, Any], nodes_began: str) -> list[str]:
+    """The pods that are not ready, or are said to be by what ran before their node began."""
+    late = []
+    for pod in pods["items"]:
+        told = pod["status"].get("containerStatuses", ())
+        begun = [each.get("state", {}).get("running", {}).get("startedAt", "") for each in told]
+        # Both are written alike down to the second; what comes after it is not.
+        is_new = bool(begun) and min(begun)[:19] >= nodes_began[:19]
+        if not (is_new and all(each["ready"] for each in told)):
+            late.append(str(pod["metadata"]["name"]))
+    return late
 
 
 def cluster_names(store: Store) -> list[str]:

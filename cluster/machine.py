@@ -9,7 +9,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from steps import Size, StopError, remedy_for, run, step
@@ -92,3 +93,10 @@ def require_packages(packages: dict[str, str], size: Size, why: str, logs: Path)
             cwd=Path("/"),
             env=_QUIET,
         )
+
+
+def wait(condition: Callable[[], bool], seconds: float) -> None:
+    """Look until it holds or the time is over; who waits looks at the end whether it held."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.1)

@@ -4,6 +4,7 @@
 with the last one the Docker engine that was started for it; `test` runs the cluster suite on the
 cluster that KUBECONFIG names, or on one of kind: if that was not there before, it is removed after.
 `--spark` puts the image of Spark on the cluster too, which takes minutes to build the first time.
+`--previous` puts the version before this one on it, from its commit, for the test of upgrades.
 `programs` compiles what bare control planes are made of, where `up` had no need to. What else is
 said to `test` is for pytest: `manage.py test tests/cluster -k consumer`.
 Everything is kept for the next time in TIDEGATE_CACHE (~/.cache/tidegate).
@@ -33,6 +34,8 @@ from images import (
     ensure_node,
 )
 from kind_cluster import Cluster, Tools, cluster_names
+from previous import IMAGE as PREVIOUS
+from previous import Previous, build_previous_image, ensure_previous
 from programs import build_programs, kube_folder
 from steps import StopError, exit_code_of, one_at_a_time, say
 from store import ROOT, Store, the_store
@@ -49,12 +52,16 @@ class Ready:
     was_there: bool
 
 
-def tools_for(engine: engines.Engine, store: Store, with_spark: bool) -> Tools:
+def tools_for(
+    engine: engines.Engine, store: Store, with_spark: bool, previous: Previous | None
+) -> Tools:
     """Builds the project's images; the programs and the node's are built where none can be had."""
     base = ensure_base(engine, store)
     build_project_images(engine, base)
     if with_spark:
         build_spark_image(engine, base)
+    if previous is not None:
+        build_previous_image(engine, base, previous)
     if base.is_published:
         kind, kubectl = shutil.which("kind"), shutil.which("kubectl")
         if kind is None or kubectl is None:
@@ -65,14 +72,17 @@ def tools_for(engine: engines.Engine, store: Store, with_spark: bool) -> Tools:
     return Tools(programs.kind / "kind", programs.kube / "kubectl", node)
 
 
-def up(store: Store, name: str, nodes: int, with_spark: bool) -> Ready:
+def up(
+    store: Store, name: str, nodes: int, with_spark: bool, previous: Previous | None = None
+) -> Ready:
     with one_at_a_time(store.root / "lock"):
         engine = engines.ensure_engine(store)
-        tools = tools_for(engine, store, with_spark)
+        tools = tools_for(engine, store, with_spark, previous)
         cluster = Cluster(name, engine, store)
         was_there = cluster.is_whole()
         cluster.create(tools, nodes)
-        cluster.load(tools, images_of(with_spark))
+        images = (*images_of(with_spark), *([PREVIOUS] if previous is not None else []))
+        cluster.load(tools, images)
         _link_programs(store, tools)
     return Ready(cluster, tools, was_there)
 
@@ -121,16 +131,24 @@ def down(store: Store, names: list[str]) -> None:
     say("No cluster and nothing of one is left but what is kept for the next: " + str(store.root))
 
 
-def test(store: Store, name: str, nodes: int, with_spark: bool, arguments: list[str]) -> int:
+def test(
+    store: Store,
+    name: str,
+    nodes: int,
+    with_spark: bool,
+    arguments: list[str],
+    previous: Previous | None = None,
+) -> int:
     named = os.environ.get("KUBECONFIG")
     if named:
         kubectl = shutil.which("kubectl", path=f"{store.root / 'bin'}:{os.environ['PATH']}")
         if kubectl is None:
             raise StopError("kubectl is not on the PATH: install it, or run `make cluster` once.")
         say(f"-> the cluster of {named}")
-        return _run_suite(store, {"TIDEGATE_KUBECTL": kubectl}, arguments)
-    ready = up(store, name, nodes, with_spark)
+        return _run_suite(store, {"TIDEGATE_KUBECTL": kubectl, **_of(previous)}, arguments)
+    ready = up(store, name, nodes, with_spark, previous)
     environment = {
+        **_of(previous),
         **ready.cluster.engine.environment,
         "KUBECONFIG": str(ready.cluster.kubeconfig),
         "TIDEGATE_CLUSTERS": str(ready.cluster.kubeconfig.parent),
@@ -141,6 +159,14 @@ def test(store: Store, name: str, nodes: int, with_spark: bool, arguments: list[
     finally:
         if not ready.was_there:
             down(store, [name])
+
+
+def _of(previous: Previous | None) -> dict[str, str]:
+    """How tests find the version before; a cluster of the user's has its image by another name."""
+    if previous is None:
+        return {}
+    image = os.environ.get("TIDEGATE_PREVIOUS_IMAGE", PREVIOUS)
+    return {"TIDEGATE_PREVIOUS": str(previous.tree), "TIDEGATE_PREVIOUS_IMAGE": image}
 
 
 def _run_suite(store: Store, environment: dict[str, str], arguments: list[str]) -> int:
@@ -168,6 +194,7 @@ def main() -> int:
     parser.add_argument("--name", default=DEFAULT_NAME, help="which cluster (%(default)s)")
     parser.add_argument("--nodes", type=int, default=2, help="how many nodes (%(default)s)")
     parser.add_argument("--spark", action="store_true", help="with the image of Spark")
+    parser.add_argument("--previous", action="store_true", help="with the version before this one")
     known, for_pytest = parser.parse_known_args()
     status = 0
 
@@ -182,7 +209,8 @@ def main() -> int:
         elif known.command == "programs":
             build_programs(store)
         else:
-            status = test(store, known.name, known.nodes, known.spark, for_pytest)
+            previous = ensure_previous(store) if known.previous else None
+            status = test(store, known.name, known.nodes, known.spark, for_pytest, previous)
 
     return exit_code_of(work) or status
 

@@ -12,14 +12,18 @@ import asyncio
 import weakref
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azure.core.pipeline.transport import AioHttpTransport
 from azure.storage.blob.aio import BlobServiceClient
 
+from tidegate.commands.ledgers import LedgerPlace
 from tidegate.ledger.access import BlobSettings, open_account, open_transport
 from tidegate.ledger.containers import SharedContainer
-from tidegate_operator.identity import check
+from tidegate_operator.identity import IdentityHosts, check
+
+if TYPE_CHECKING:
+    from tidegate.ledger.cosmos.access import CosmosSettings
 
 _AT_ONCE = 16
 
@@ -35,13 +39,14 @@ class Account:
 class Accounts:
     """See the module."""
 
-    def __init__(self, identity_hosts: tuple[str, ...]) -> None:
+    def __init__(self, identity_hosts: IdentityHosts) -> None:
         self._identity_hosts = identity_hosts
         self._accounts: dict[tuple[str, str], Account] = {}
         self._clients: weakref.WeakValueDictionary[BlobSettings, BlobServiceClient] = (
             weakref.WeakValueDictionary()
         )
         self._identity: Any = None
+        self._rooms: dict[str, asyncio.Semaphore] = {}
 
     def identity(self) -> Any:
         """The operator's own, for the accounts that are reached with one."""
@@ -58,10 +63,21 @@ class Accounts:
             self._accounts[place] = Account(open_transport(blobs))
         return self._accounts[place]
 
+    def room(self, place: LedgerPlace) -> asyncio.Semaphore:
+        """For requests to one account at once."""
+        if isinstance(place, BlobSettings):
+            return self.account(place).room
+        return self._rooms.setdefault(place.settings.host, asyncio.Semaphore(_AT_ONCE))
+
+    def check_leases(self, settings: CosmosSettings) -> None:
+        """Raises IdentityRefusedError."""
+        if settings.uses_identity:
+            check("spec.ledger.cosmos.endpoint", settings.endpoint, self._identity_hosts.cosmos)
+
     def client(self, blobs: BlobSettings) -> SharedContainer:
         """Raises IdentityRefusedError."""
         if blobs.uses_identity:
-            check("spec.ledger.accountUrl", blobs.account_url, self._identity_hosts)
+            check("spec.ledger.accountUrl", blobs.account_url, self._identity_hosts.storage)
             blobs = replace(blobs, token_source=self.identity)
         # All that it is let in with; which container it is for makes no difference.
         anywhere = replace(blobs, container="any-container", create=False)

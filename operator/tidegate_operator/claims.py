@@ -37,7 +37,7 @@ def message(first: GroupKey) -> str:
         "group, account and container. Its pods would join that group's and take its partitions, "
         "so none are made; what this group has already is left as it is, neither changed nor "
         "scaled. Delete one of the two, which ends its pods, or make it anew with a consumer group "
-        "or a container of its own"
+        "of its own, or for a change feed with a ledger container of its own"
     )
 
 

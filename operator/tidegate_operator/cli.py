@@ -22,12 +22,13 @@ from pathlib import Path
 
 from tidegate import __version__
 from tidegate.commands.codes import Code
+from tidegate.commands.dumps import no_core_dumps
 from tidegate.commands.last_words import end, say
 from tidegate.ops import logs
 from tidegate.ops.serving import Address
 from tidegate.settings import SettingsError
 from tidegate_operator.handlers import watching
-from tidegate_operator.identity import HUBS, STORAGE, IdentityHosts, hosts_of
+from tidegate_operator.identity import COSMOS, HUBS, STORAGE, IdentityHosts, hosts_of
 from tidegate_operator.kube import connected
 from tidegate_operator.kube_errors import KubeError
 from tidegate_operator.page.admission import ByKubernetes
@@ -38,6 +39,7 @@ from tidegate_operator.settings import OperatorSettings
 
 POD = "POD_NAME"
 _STORAGE_HOSTS, _HUB_HOSTS = "--identity-storage-hosts", "--identity-hub-hosts"
+_COSMOS_HOSTS = "--identity-cosmos-hosts"
 _OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 _log = logging.getLogger("tidegate.operator")
@@ -102,6 +104,7 @@ def _add_identity_hosts(run: argparse.ArgumentParser) -> None:
     for option, service, hosts in (
         (_STORAGE_HOSTS, "storage", STORAGE),
         (_HUB_HOSTS, "Event Hubs", HUBS),
+        (_COSMOS_HOSTS, "Cosmos DB", COSMOS),
     ):
         run.add_argument(
             option,
@@ -145,6 +148,7 @@ def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str]) -
         identity_hosts=IdentityHosts(
             hosts_of(_STORAGE_HOSTS, arguments.identity_storage_hosts),
             hosts_of(_HUB_HOSTS, arguments.identity_hub_hosts),
+            hosts_of(_COSMOS_HOSTS, arguments.identity_cosmos_hosts),
         ),
         settled_tick_s=arguments.settled_tick_s,
         rollouts_at_once=arguments.rollouts_at_once,
@@ -163,6 +167,7 @@ def _own_namespace() -> str:
 def main(given: Sequence[str] | None = None) -> None:
     """Carries out what the arguments say."""
     arguments = parser().parse_args(given)
+    no_core_dumps(os.environ)
     end(_run(arguments, os.environ), sys.stderr, sys.stdout)
 
 
@@ -195,7 +200,7 @@ def _look_for_rubbish_less_often() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 10)
+    gc.set_threshold(100_000, 20, 10)
 
 
 async def _operate(

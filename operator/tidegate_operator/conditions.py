@@ -17,10 +17,11 @@ from tidegate.settings import MemberSettings
 from tidegate_operator import size_conditions as sizes
 from tidegate_operator.condition import Condition
 from tidegate_operator.lag import PartitionLag
+from tidegate_operator.lost_positions import LOST, lost_positions_text
 from tidegate_operator.model import LedgerTrouble, SparkFacts
 from tidegate_operator.readiness import NOT_READ, READY, UNOWNED, ready, unowned_for_long
 from tidegate_operator.scaling import Standstill
-from tidegate_operator.spark_status import RETRYING
+from tidegate_operator.spark_status import RETRYING, remedy_of
 from tidegate_operator.view import GroupView
 from tidegate_operator.wording import (
     capital,
@@ -187,6 +188,14 @@ def _stuck_on_spark(
     """A driver holds all members, and says itself what fails."""
     where = f"See {logs} {names_text([driver.name for driver in view.drivers])}."
     why = sentence(spark.note.failure) if spark.note.failure else ""
+    remedy = remedy_of(spark.note.failure)
+    if failing and remedy is not None:
+        return Condition.so(
+            STUCK,
+            "BatchesFail",
+            f"Batches fail again and again at {partitions_text(failing)}. {why} No event is to "
+            f"blame, and none is put aside: the same come again until it is over. {remedy} {where}",
+        )
     if failing:
         return Condition.so(
             STUCK,
@@ -247,6 +256,8 @@ def _state_behind(view: GroupView) -> Condition:
             "state: nobody reads on there. Rewind to the state's position to keep totals exact, "
             "or clear the state by a rewind to the position: kubectl consumergroup rewind.",
         )
+    if view.lost:
+        return Condition.so(BEHIND, LOST, lost_positions_text(view))
     flawed = [flaw for flaw in listing.flaws if flaw.partition is not None]
     if flawed:
         what = partitions_text({flaw.partition for flaw in flawed if flaw.partition is not None})

@@ -38,6 +38,7 @@ COLUMNS: tuple[tuple[str, str, str, str, int], ...] = (
     ("Age", ".metadata.creationTimestamp", "date", "Since when there is this group.", 0),
     ("Hub", ".spec.source.eventHubs.hub", "string", "The event hub.", 1),
     ("Consumer Group", ".spec.source.eventHubs.consumerGroup", "string", "The hub's group.", 1),
+    ("Container", ".spec.source.cosmos.container", "string", "The Cosmos container.", 1),
     ("Message", '.status.conditions[?(@.type=="Ready")].message', "string", "Why it is so.", 1),
 )
 

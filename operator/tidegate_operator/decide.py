@@ -220,7 +220,9 @@ class _Round:
     def _later(self) -> float:
         report = self._memory.sizing.report
         if self._sleeps():
-            return _ASLEEP_S
+            # What woke this round so soon after a look that it took none would be slept through.
+            is_put_off = self._memory.sizing.looked_at != self._observation.now
+            return _WAITING_S if is_put_off else _ASLEEP_S
         if report is None or not report.is_followed or not self._alive:
             return _SETTLED_S
         rising_at = report.history.rising_at

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from tidegate.model import MemberName
+from tidegate.sources.cosmos.ranges import range_of
 from tidegate_operator import conditions as kinds
 from tidegate_operator.condition import Condition, conditions_in
 from tidegate_operator.model import BreakLease, Steps
@@ -62,6 +63,7 @@ def events_of(
         *_of_decision(steps_before, steps),
         *_of_work(known.get(kinds.BALANCED), now.get(kinds.BALANCED), bad=("OtherProcessors",)),
         *_of_leaving(before or {}, after),
+        *_of_ranges(before or {}, after),
         *_of_breaks(steps_before, steps),
     )
 
@@ -114,6 +116,29 @@ def _of_work(
         yield _warning(now.reason, now.message)
     elif now.truth is not Truth.UNKNOWN and now.reason in _WORK:
         yield _normal(now.reason, now.message)
+
+
+def _of_ranges(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Notice]:
+    """Partitions of a container that have gone on as others."""
+    if after.get("source") != "cosmos" or not before.get("partitionStates"):
+        return
+    known, now = (
+        {id: range for each in said.get("partitionStates") or () if (id := each["partition"])
+         and (range := range_of(id)) is not None}
+        for said in (before, after)
+    )  # fmt: skip
+    come = {id: range for id, range in now.items() if id not in known}
+    for id, range in known.items():
+        if id in now:
+            continue
+        parts = [other for other, its in come.items() if range.holds(its)]
+        if len(parts) > 1:
+            yield _normal("PartitionSplit", f"Partition {id} was split: {', '.join(parts)}.")
+    for id, range in come.items():
+        parts = [other for other, its in known.items() if other not in now and range.holds(its)]
+        if parts:
+            # The others may have ended a look ago.
+            yield _normal("PartitionsMerged", f"{', '.join(parts)} and its neighbours: now {id}.")
 
 
 _WORK = frozenset(("RollingOut", "ScalingOut", "ScalingIn", "AsWanted", "Moving", "Balanced"))

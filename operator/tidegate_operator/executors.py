@@ -103,7 +103,7 @@ def note_of(driver: PodFacts) -> DriverNote:
             batch_events=int(batch.get("events") or 0),
             batch_s=float(batch.get("seconds") or 0.0),
         )
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError, OverflowError, RecursionError):
         return DriverNote()
 
 

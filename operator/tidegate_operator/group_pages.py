@@ -41,6 +41,10 @@ _GAUGES = {
         "tidegate_operator_group_lag_seconds",
         "How long the oldest of them has waited, at most. Absent where unknown.",
     ),
+    "drain_s": (
+        "tidegate_operator_group_drain_seconds",
+        "How long until none of them waits, at the present pace. Absent where it does not end.",
+    ),
     "wanted": (
         "tidegate_operator_group_wanted",
         "How many consumers there should be by spec.scaling, whoever decides it.",

@@ -157,13 +157,14 @@ def _untold(untold: Untold) -> Iterable[Metric]:
         value=len(untold.groups),
     )
     for name, meaning, count in (
-        ("status_failures", "Statuses of groups that could not be written.",
+        ("tidegate_operator_status_failures", "Statuses of groups that could not be written.",
          untold.statuses_failed),
-        ("event_failures", "Events that could not be written when it was tried.",
+        ("tidegate_operator_event_failures", "Events that could not be written when it was tried.",
          untold.events_failed),
-        ("events_lost", "Events that were given up after a while.", untold.events_lost),
+        ("tidegate_operator_events_lost", "Events that were given up after a while.",
+         untold.events_lost),
     ):  # fmt: skip
-        yield CounterMetricFamily(f"tidegate_operator_{name}", meaning, value=count)
+        yield CounterMetricFamily(name, meaning, value=count)
 
 
 class OperatorMetrics:

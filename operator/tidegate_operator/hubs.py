@@ -18,9 +18,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from tidegate.commands.wiring import Setup, open_source
-from tidegate.model import PartitionEnd, PartitionId
+from tidegate.model import Listing, PartitionEnd, PartitionId
 from tidegate.ports import SourceError
 from tidegate.settings import SettingsError
 from tidegate.sources.choose import EndingSource
@@ -34,7 +35,8 @@ _AT_ONCE = 16
 _SELDOM_S = 600.0
 # How often a source that is asked all the time is asked which partitions it has.
 _LISTED_S = 60.0
-_NOT_THERE = "amqp:not-found"
+# As a hub and a container say it.
+_NOT_THERE = ("amqp:not-found", "is not there (404")
 
 # All that decides what is asked, and how one is let in.
 _Place = tuple[object, ...]
@@ -48,7 +50,8 @@ def failure_of(problem: SourceError | SettingsError, since: float) -> Failure:
         return Failure("SettingsInvalid", str(problem), since)
     if not problem.is_fatal:
         return Failure("HubUnreachable", str(problem), since)
-    reason = "HubUnknown" if _NOT_THERE in str(problem) else "HubDenied"
+    is_unknown = any(words in str(problem) for words in _NOT_THERE)
+    reason = "HubUnknown" if is_unknown else "HubDenied"
     return Failure(reason, str(problem), since)
 
 
@@ -83,6 +86,8 @@ class _Shelf:
     groups: set[GroupKey] = field(default_factory=set)
     waiting: set[GroupKey] = field(default_factory=set)
     asleep: set[GroupKey] = field(default_factory=set)
+    # The ledger as it was seen last.
+    listing: Listing | None = None
 
     def places(self) -> dict[PartitionId, int | None]:
         """Where each partition ended, as it was said last."""
@@ -111,10 +116,20 @@ class Hubs:
         self._places: dict[GroupKey, _Place] = {}
 
     def look(
-        self, key: GroupKey, setup: Setup, *, is_anybody_alive: bool, is_asleep: bool = False
+        self,
+        key: GroupKey,
+        setup: Setup,
+        *,
+        is_anybody_alive: bool,
+        is_asleep: bool = False,
+        listing: Listing | None = None,
     ) -> tuple[Ends | None, Failure | None]:
-        """The newest that the source said, which is asked again if it is time."""
+        """The newest that the source said, which is asked again if it is time.
+
+        The listing says where a group stands in a container, behind which that is asked.
+        """
         shelf = self._shelf(key, setup)
+        shelf.listing = listing or shelf.listing
         every_s = _SELDOM_S if is_anybody_alive else self._settings.ends_every_s
         if shelf.failure is not None:
             every_s = self._settings.ends_every_s
@@ -173,15 +188,8 @@ class Hubs:
 
     async def _try(self, shelf: _Shelf) -> None:
         """Over one connection."""
-        spec = shelf.setup.group.spec.source.event_hubs
         try:
-            if spec.namespace is not None:
-                hosts = self._settings.identity_hosts.hubs
-                check("spec.source.eventHubs.namespace", spec.namespace, hosts)
-            lacking = lacking_file(spec.ca_file, "spec.source.eventHubs.caFile")
-            if lacking:
-                # The members may well have it: only the operator cannot ask.
-                raise SourceError(lacking)
+            self._check(shelf.setup)
             async with AsyncExitStack() as stack:
                 source = await open_source(shelf.setup, stack, lambda _: None)
                 stack.push_async_callback(source.close)
@@ -190,6 +198,21 @@ class Hubs:
             before = shelf.failure
             shelf.failure = failure_of(problem, before.since if before else self._now())
             self._noted(shelf, is_new=shelf.failure != before)
+
+    def _check(self, setup: Setup) -> None:
+        """Whether the operator may ask, and can. Raises SettingsError and SourceError."""
+        hosts, source = self._settings.identity_hosts, setup.group.spec.source
+        if source.cosmos is not None:
+            if source.cosmos.endpoint is not None and not setup.account_key:
+                check("spec.source.cosmos.endpoint", source.cosmos.endpoint, hosts.cosmos)
+            return
+        spec = source.hubs
+        if spec.namespace is not None:
+            check("spec.source.eventHubs.namespace", spec.namespace, hosts.hubs)
+        lacking = lacking_file(spec.ca_file, "spec.source.eventHubs.caFile")
+        if lacking:
+            # The members may well have it: only the operator cannot ask.
+            raise SourceError(lacking)
 
     async def _watch(self, shelf: _Shelf, source: EndingSource) -> None:
         """Asks, and asks again as long as a group sleeps. Raises SourceError."""
@@ -200,7 +223,7 @@ class Hubs:
             async with self._room:
                 if not 0.0 <= list_at - self._now() <= _LISTED_S:
                     partitions, list_at = await source.partitions(), self._now() + _LISTED_S
-                ends = await ends_of(source, partitions)
+                ends = await _ends(shelf, source, partitions)
                 if not any(ends.partitions.values()):
                     # Whether it is the hub that does not answer, and why.
                     await source.partitions()
@@ -221,8 +244,21 @@ class Hubs:
             self._changed(key)
 
 
+async def _ends(shelf: _Shelf, source: EndingSource, partitions: tuple[PartitionId, ...]) -> Ends:
+    spec = shelf.setup.group.spec.source.cosmos
+    if spec is None:
+        return await ends_of(source, partitions)
+    # Imported here: only who has such a group pays for the SDK.
+    from tidegate_operator.containers import ends_of_container  # noqa: PLC0415
+
+    return await ends_of_container(cast(Any, source), partitions, shelf.listing, spec.start)
+
+
 def _place_of(setup: Setup) -> _Place:
-    spec = setup.group.spec.source.event_hubs
+    if setup.group.spec.source.cosmos is not None:
+        # What waits is counted behind a group's own checkpoints.
+        return (setup.names.prefix, setup.address, setup.account_key, setup.group.spec.source)
+    spec = setup.group.spec.source.hubs
     return (
         setup.address, spec.hub, spec.namespace, spec.transport, spec.web_sockets, spec.ca_file,
     )  # fmt: skip

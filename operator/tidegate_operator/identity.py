@@ -29,6 +29,11 @@ HUBS = (
     ".servicebus.usgovcloudapi.net",
     ".servicebus.chinacloudapi.cn",
 )
+COSMOS = (
+    ".documents.azure.com",
+    ".documents.azure.us",
+    ".documents.azure.cn",
+)
 
 _LABELS = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
 _ENTRY = re.compile(rf"\.?{_LABELS}")
@@ -41,6 +46,7 @@ class IdentityHosts:
 
     storage: tuple[str, ...] = STORAGE
     hubs: tuple[str, ...] = HUBS
+    cosmos: tuple[str, ...] = COSMOS
 
 
 class IdentityRefusedError(SettingsError):

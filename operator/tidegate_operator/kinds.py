@@ -67,6 +67,7 @@ DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
 DISRUPTION_BUDGET = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 EVENT = Kind("v1", "Event", "events")
 LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
+NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
 POD = Kind("v1", "Pod", "pods")
 REPLICA_SET = Kind("apps/v1", "ReplicaSet", "replicasets")
 ROLE = Kind("rbac.authorization.k8s.io/v1", "Role", "roles")
@@ -84,6 +85,7 @@ ALL = (
     DISRUPTION_BUDGET,
     EVENT,
     LEASE,
+    NETWORK_POLICY,
     POD,
     REPLICA_SET,
     ROLE,

@@ -27,7 +27,7 @@ from kubernetes.client import ApiClient, Configuration
 from kubernetes.client.exceptions import ApiException
 
 from tidegate_operator.facts import trimmed
-from tidegate_operator.kinds import Document, Kind, name_of
+from tidegate_operator.kinds import POD, Document, Kind, name_of
 from tidegate_operator.kube_answers import document_in, words_of
 from tidegate_operator.kube_errors import Conflict, Denied, Invalid, NotThere, refusal, silence
 from tidegate_operator.objects import FIELD_MANAGER, Documents
@@ -171,12 +171,23 @@ class Kube:
         answer = await self._ask(f"ask for a {kind.name}", "POST", kind.list_path(), None, body)
         return answer.get("status") or {}
 
-    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> bool:
+    async def through(
+        self, namespace: str, pod: str, port: int, verb: str, path: str, body: Any = None
+    ) -> Document:
+        """What a pod answers at a port of its own, with JSON both ways. Raises KubeError."""
+        url = POD.path(namespace, f"{pod}:{port}", "proxy") + path
+        return await self._ask(f"ask pod {namespace}/{pod} for {path}", verb, url, None, body)
+
+    async def delete(
+        self, kind: Kind, namespace: str, name: str, *, uid: str, grace_s: int | None = None
+    ) -> bool:
         """Deletes the very object that was seen, and then what it owns; whether it was there.
 
-        Raises Conflict where it is another one by now.
+        `grace_s`: a pod's time to end, 0 by force. Raises Conflict where it is another one by now.
         """
+        grace = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
         body = {
+            **grace,
             "kind": "DeleteOptions",
             "apiVersion": "v1",
             "propagationPolicy": "Background",

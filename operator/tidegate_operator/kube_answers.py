@@ -14,7 +14,7 @@ def document_in(what: str, answer: bytes) -> Document:
     # What cannot be read is in ValueError's own words, so that it is no cause of ours.
     try:
         found = json.loads(answer)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise silence(what, "what answers at its address is something else")

@@ -149,8 +149,13 @@ def _status(body: bytes) -> dict[str, Any]:
     """The Status that the API server answers with; empty where something else answered."""
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _details(said: dict[str, Any]) -> dict[str, Any]:
+    found = said.get("details")
     return found if isinstance(found, dict) else {}
 
 
@@ -166,7 +171,7 @@ def _forbidden(what: str, words: str) -> KubeError:
 
 
 def _not_there(what: str, words: str, said: dict[str, Any]) -> NotThere:
-    if (said.get("details") or {}).get("name"):
+    if _details(said).get("name"):
         return NotThere(f"{what}: it is not there.")
     return NotThere(
         f"{what}: the cluster does not know this kind, or not this place: {words}. Install its "
@@ -175,10 +180,10 @@ def _not_there(what: str, words: str, said: dict[str, Any]) -> NotThere:
 
 
 def _invalid(what: str, words: str, said: dict[str, Any]) -> KubeError:
-    causes = (said.get("details") or {}).get("causes") or ()
+    causes = _details(said).get("causes")
     flaws = tuple(
         Flaw(str(cause.get("field") or ""), _cut(str(cause.get("message") or "")))
-        for cause in causes
+        for cause in (causes if isinstance(causes, list) else ())
         if isinstance(cause, dict)
     )
     if flaws and all(flaw.field == "metadata.uid" for flaw in flaws):

@@ -20,15 +20,17 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tidegate.balance.listed import is_foreign_owned
-from tidegate.lag import UNKNOWN_LAG, Lag, LagKind, TotalLag, lag_from_start, lag_of, total
+from tidegate.lag import UNKNOWN_LAG, Lag, LagKind, TotalLag, lag_from_start, lag_of, rough, total
 from tidegate.ledger import survey
 from tidegate.ledger.findings import FOREIGN_ALIVE_S, natural
 from tidegate.model import Figures, Listing, MemberName, PartitionId
+from tidegate.ports.lineage import FLAT, Tiling, place_in
 from tidegate.sources.start import Start
 from tidegate_operator.model import Observation
 
 # What is older than this is not said any more.
 COUNTS_S = 60.0
+_NOTHING = Listing({}, {}, {}, None, 0.0)
 NONE: frozenset[PartitionId] = frozenset()
 
 
@@ -78,6 +80,13 @@ def lag_of_group(observation: Observation, start: Start, before: GroupLag | None
     partitions: dict[PartitionId, PartitionLag] = {}
     clear_at: dict[PartitionId, float] = {}
     known = known_partitions(observation)
+    unsettled: frozenset[PartitionId] = NONE
+    if listing is not None and observation.lineage is not FLAT:
+        tiling = tiling_of(observation)
+        unsettled = tiling.unsettled
+        places = {p: place_in(observation.lineage, tiling, listing, p) for p in known}
+        checkpoints = {p: place for p, place in places.items() if place is not None}
+        listing = replace(listing, checkpoints=checkpoints)
     for partition in known:
         clear = known_clear.get(partition)
         if clear is not None and clear > observation.now:
@@ -86,6 +95,8 @@ def lag_of_group(observation: Observation, start: Start, before: GroupLag | None
             partition, listing, figures.get(partition), ends.get(partition), clear, start,
             observation.now,
         )  # fmt: skip
+        if partition in unsettled:
+            found = replace(found, lag=rough(found.lag))
         partitions[partition] = found
         clear = _clear_at(found, ends.get(partition), clear)
         if clear is not None:
@@ -121,9 +132,18 @@ def known_partitions(observation: Observation) -> list[PartitionId]:
     """All that the ledger, its members or the source know of, in the order of their numbers."""
     of_source = observation.ends.partitions if observation.ends is not None else {}
     listing = observation.listing
+    if observation.lineage is not FLAT:
+        flawed = {flaw.partition for flaw in listing.flaws if flaw.partition} if listing else set()
+        return sorted({*tiling_of(observation).partitions, *flawed}, key=natural)
     if listing is None:
         return sorted(of_source, key=natural)
     return survey.known_partitions(listing, of_source)
+
+
+def tiling_of(observation: Observation) -> Tiling:
+    """Which partitions there are, where they come and go."""
+    known = observation.ends.known if observation.ends is not None else ()
+    return observation.lineage.tiling(known, observation.listing or _NOTHING)
 
 
 def paused_partitions(observation: Observation) -> frozenset[PartitionId]:

@@ -15,20 +15,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
+from tidegate.commands.ledgers import LeasePlace, LedgerPlace, open_ledger
 from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.blob import BlobLedger
 from tidegate.ledger.layout import GroupNames
 from tidegate.ledger.refusals import MissingContainerError
 from tidegate.model import Listing
-from tidegate.ports import LedgerError, List, Operation, Refusal, Reply
+from tidegate.ports import Ledger, LedgerError, List, Operation, Refusal, Reply
 from tidegate_operator.accounts import Accounts
 from tidegate_operator.erasing import erase
 from tidegate_operator.model import Failure, GroupKey, LedgerTrouble, LedgerView
 from tidegate_operator.pauses import asked_pause_s, pause_s
 from tidegate_operator.quick_looks import QuickLooks
 from tidegate_operator.settings import OperatorSettings
+
+if TYPE_CHECKING:
+    from tidegate.ledger.cosmos.ledger import CosmosLedger
 
 # A round waits for so long for a listing that has begun.
 PATIENCE_S = 1.0
@@ -57,7 +61,7 @@ class Opened(Protocol):
     """A group, as far as its ledger goes."""
 
     @property
-    def blobs(self) -> BlobSettings: ...
+    def ledger(self) -> LedgerPlace: ...
 
     @property
     def names(self) -> GroupNames: ...
@@ -67,25 +71,28 @@ class Opened(Protocol):
 class LedgerAt:
     """Where a ledger is, and how one is let in."""
 
-    blobs: BlobSettings
+    ledger: LedgerPlace
     names: GroupNames
 
 
 def place_of(at: Opened) -> str:
     """Where a ledger is, without how one is let in: another text for another ledger."""
-    host = at.blobs.host.lower()
-    host = host.removesuffix(":80" if at.blobs.is_plain else ":443").removesuffix(".")
-    return f"{host}/{at.blobs.account.lower()}/{at.blobs.container}/{at.names.prefix}"
+    where = at.ledger.settings if isinstance(at.ledger, LeasePlace) else at.ledger
+    host = where.host.lower()
+    host = host.removesuffix(":80" if where.is_plain else ":443").removesuffix(".")
+    within = where.account.lower() if isinstance(where, BlobSettings) else where.database
+    return f"{host}/{within}/{where.container}/{at.names.prefix}"
 
 
 @dataclass(slots=True)
 class _Shelf:
     """One group's ledger, and the newest that it said."""
 
-    ledger: BlobLedger
-    quick: QuickLooks
+    ledger: Ledger
+    # Of Blob storage alone.
+    quick: QuickLooks | None
     # What it was opened with.
-    blobs: BlobSettings
+    place: LedgerPlace
     names: GroupNames
     view: LedgerView | None = None
     failure: Failure | None = None
@@ -112,35 +119,45 @@ class Ledgers:
         self._now = now
         self._dice = dice
         self._changed = changed
-        self.accounts = Accounts(settings.identity_hosts.storage)
+        self.accounts = Accounts(settings.identity_hosts)
         self._shelves: dict[GroupKey, _Shelf] = {}
+        self._closing: set[asyncio.Task[None]] = set()
 
     def open(self, key: GroupKey, setup: Opened) -> None:
         """This group's ledger is there, with these credentials. Raises IdentityRefusedError."""
         shelf = self._shelves.get(key)
-        if shelf is not None and (shelf.blobs, shelf.names) == (setup.blobs, setup.names):
+        if shelf is not None and (shelf.place, shelf.names) == (setup.ledger, setup.names):
             return
-        client = self.accounts.client(setup.blobs)
-        ledger = BlobLedger(setup.blobs, setup.names, client)
-        fresh = _Shelf(
-            ledger,
-            QuickLooks(client, setup.blobs, setup.names, ledger.relisting),
-            setup.blobs,
-            setup.names,
-        )
+        fresh = self._opened(setup.ledger, setup.names)
         if shelf is not None and shelf.names == setup.names:
             fresh.view = shelf.view
         self.forget(key)
         self._shelves[key] = fresh
 
+    def _opened(self, place: LedgerPlace, names: GroupNames) -> _Shelf:
+        if isinstance(place, LeasePlace):
+            self.accounts.check_leases(place.settings)
+            return _Shelf(open_ledger(place, names), None, place, names)
+        client = self.accounts.client(place)
+        ledger = BlobLedger(place, names, client)
+        return _Shelf(ledger, QuickLooks(client, place, names, ledger.relisting), place, names)
+
     def forget(self, key: GroupKey) -> None:
         shelf = self._shelves.pop(key, None)
-        if shelf is not None and shelf.asking is not None:
+        if shelf is None:
+            return
+        if shelf.asking is not None:
             shelf.asking.cancel()
+        if isinstance(shelf.place, LeasePlace):
+            # Its connections are its own.
+            closing = asyncio.create_task(shelf.ledger.close(), name=f"closing of {key}")
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
 
     async def tidy(self) -> None:
         """Lets go of what was opened for groups that have gone."""
-        used = {(shelf.blobs.host, shelf.blobs.ca_file) for shelf in self._shelves.values()}
+        places = [shelf.place for shelf in self._shelves.values()]
+        used = {(each.host, each.ca_file) for each in places if isinstance(each, BlobSettings)}
         await self.accounts.keep_only(used)
 
     async def look(
@@ -181,7 +198,7 @@ class Ledgers:
         asking = [shelf.asking for shelf in self._shelves.values() if shelf.asking is not None]
         for key in list(self._shelves):
             self.forget(key)
-        await asyncio.gather(*asking, return_exceptions=True)
+        await asyncio.gather(*asking, *self._closing, return_exceptions=True)
         await self.accounts.close()
 
     def _is_due(self, shelf: _Shelf) -> bool:
@@ -201,7 +218,7 @@ class Ledgers:
         return any(member.is_alive for member in shelf.view.listing.members.values())
 
     async def _listing(self, shelf: _Shelf, *, is_quick: bool) -> LedgerView:
-        if is_quick and shelf.view is not None:
+        if is_quick and shelf.view is not None and shelf.quick is not None:
             asked_at = self._now()
             said = await shelf.quick.look(shelf.view.listing)
             if said is not None:
@@ -214,7 +231,7 @@ class Ledgers:
     async def _ask(self, key: GroupKey, shelf: _Shelf, *, is_quick: bool) -> None:
         began = self._now()
         try:
-            async with self.accounts.account(shelf.blobs).room:
+            async with self.accounts.room(shelf.place):
                 shelf.is_stale = False
                 view = await self._listing(shelf, is_quick=is_quick)
         except LedgerError as problem:
@@ -242,4 +259,7 @@ class Ledgers:
         """
         shelf = self._shelves[key]
         shelf.is_stale = True
-        return await erase(self.accounts.client(shelf.blobs), shelf.blobs, shelf.names)
+        if isinstance(shelf.place, LeasePlace):
+            ledger: CosmosLedger = cast("CosmosLedger", shelf.ledger)
+            return await ledger.erase()
+        return await erase(self.accounts.client(shelf.place), shelf.place, shelf.names)

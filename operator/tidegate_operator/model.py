@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tidegate.model import Listing, MemberName, PartitionEnd, PartitionId, Roster
+from tidegate.ports.lineage import FLAT, Lineage
 from tidegate_operator.pod_nouns import DriverNote, Role, SparkMarks
 from tidegate_operator.scaling import Policy, Report, Standstill
 
@@ -164,6 +165,10 @@ class Ends:
     partitions: Mapping[PartitionId, PartitionEnd | None]
     # The first sequence number that each still has.
     begins: Mapping[PartitionId, int] = field(default_factory=lambda: MappingProxyType({}))
+    # The source's own partitions, where the ledger has a say in which there are.
+    known: tuple[PartitionId, ...] = ()
+    # Whose stored position means nothing to the source any more, in its words.
+    lost: Mapping[PartitionId, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +215,8 @@ class Observation:
     spark: SparkFacts | None = None
     # Pods that were the group's and are gone since the last round, and whose container had ended.
     gone: tuple[PodFacts, ...] = ()
+    # How partitions come and go.
+    lineage: Lineage = FLAT
 
     @property
     def listing(self) -> Listing | None:

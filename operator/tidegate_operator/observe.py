@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from tidegate.balance.listed import alive_members
 from tidegate.commands.rosters import is_anybody_alive
+from tidegate.ports.lineage import FLAT
 from tidegate.settings import SettingsError
 from tidegate.sources.start import Start
 from tidegate_operator.behind import with_wholes
@@ -57,7 +58,11 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
     if notes.setup is not None:
         is_alive = view is not None and is_anybody_alive(view.listing)
         ends, trouble = edges.hubs.look(
-            key, notes.setup, is_anybody_alive=is_alive, is_asleep=_is_asleep(notes)
+            key,
+            notes.setup,
+            is_anybody_alive=is_alive,
+            is_asleep=_is_asleep(notes),
+            listing=view.listing if view is not None else None,
         )
         failures += (trouble,) if trouble is not None else ()
     deployment = edges.cache.known(key).deployment
@@ -80,8 +85,9 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
         said=(document.get("status") or {}).get("scaling"),
         spark=workload.spark,
         gone=own_pods(notes, tuple(known.gone.values())),
+        lineage=spec.source.lineage if spec is not None else FLAT,
     )
-    start = spec.source.event_hubs.start if spec is not None else Start()
+    start = spec.source.start if spec is not None else Start()
     notes.lag = lag_of_group(observation, start, before=notes.lag)
     return Seen(
         observation=observation,

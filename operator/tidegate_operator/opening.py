@@ -10,9 +10,9 @@ Rules:
 
 from __future__ import annotations
 
-from tidegate.commands.wiring import blob_settings, names_of
+from tidegate.commands.ledgers import LedgerPlace, ledger_place
+from tidegate.commands.wiring import address_of, key_of, names_of, parts_of
 from tidegate.group_file.spec import GroupFile
-from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.layout import GroupNames
 from tidegate.settings import SettingsError
 from tidegate_operator import claims
@@ -90,20 +90,22 @@ def _set_up_source(
 def ledger_of(name: str, spec: OperatorSpec, sight: Sight, standing: str) -> LedgerAt:
     """Where the ledger is, and how one is let in. Raises LackingError, SettingsError."""
     group, vault = GroupFile(name, spec), OperatorVault(sight.values)
-    blobs, hub = blob_settings(group, vault), spec.source.event_hubs
     try:
-        where = "spec.source.eventHubs.connectionString"
-        names = names_of(group, vault.fetch(hub.connection_string, where) or str(hub.namespace))
+        address, key = address_of(group, vault), key_of(group, vault)
     except LackingError:
-        names = _names_as_they_stood(blobs, hub.hub, hub.consumer_group, standing)
-    return LedgerAt(blobs, names)
+        leases = spec.ledger.cosmos
+        if leases is not None and leases.dialect is not None:
+            raise  # they are of the source's container
+        place = ledger_place(group, vault, "", "")
+        return LedgerAt(place, _names_as_they_stood(place, *parts_of(group), standing))
+    return LedgerAt(ledger_place(group, vault, address, key), names_of(group, address))
 
 
-def _names_as_they_stood(blobs: BlobSettings, hub: str, group: str, standing: str) -> GroupNames:
+def _names_as_they_stood(place: LedgerPlace, hub: str, group: str, standing: str) -> GroupNames:
     """The names of the ledger that the pods were made for, if it is this one."""
     host = standing.removesuffix(f"/{hub}/{group}/".lower()).rpartition("/")[2]
     if host:
         names = GroupNames(host, hub, group)
-        if place_of(LedgerAt(blobs, names)) == standing:
+        if place_of(LedgerAt(place, names)) == standing:
             return names
     raise LackingError("the host of the hub is not known")

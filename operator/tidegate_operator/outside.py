@@ -18,10 +18,13 @@ from typing import Any
 from tidegate.lag import LagKind
 from tidegate_operator.condition import conditions_in
 from tidegate_operator.readiness import READY
-from tidegate_operator.wording import age_seconds, counted
+from tidegate_operator.waiting import behind_s, drain_s
+from tidegate_operator.wording import counted
 
 # With it what stands in the status is of a time before.
 _FAILED = "OperatorFailed"
+# Of a count: longer ones are none.
+_DIGITS = 18
 
 
 def _said(name: str, meaning: str) -> dict[str, str]:
@@ -37,6 +40,13 @@ class Outside:
     )
     lag_s: float | None = field(
         metadata=_said("lagSeconds", "How long the oldest of them has waited, at most.")
+    )
+    drain_s: float | None = field(
+        metadata=_said(
+            "drainSeconds",
+            "How long it takes until none of them waits, at the present pace; absent where it does "
+            "not end.",
+        )
     )
     lag_kind: str = field(
         metadata=_said("lagKind", "How far that can be relied on: `exact`, `estimated` or `lost`.")
@@ -70,15 +80,17 @@ class Outside:
 def outside_of(document: Mapping[str, Any]) -> Outside:
     """A ConsumerGroup, from outside."""
     status, spec = document.get("status") or {}, document.get("spec") or {}
+    scaling = status.get("scaling") or {}
     partitions, owned = _count(status.get("partitions")), _count(status.get("owned"))
     is_known = bool(partitions) and status.get("lagPartitions") == partitions
     events = _count(status.get("lag")) if is_known and not why_not(document) else None
     kind = str(status.get("lagKind")) if events is not None else str(LagKind.UNKNOWN)
     return Outside(
         lag_events=events,
-        lag_s=_behind_s(status) if events is not None else None,
+        lag_s=behind_s(status) if events is not None else None,
+        drain_s=drain_s(events, scaling.get("arriving"), scaling.get("handling")),
         lag_kind=kind,
-        wanted=_count((status.get("scaling") or {}).get("wanted")),
+        wanted=_count(scaling.get("wanted")),
         replicas=_count(status.get("replicas")),
         ready=_count(str(status.get("ready") or "").partition("/")[0]),
         partitions=partitions,
@@ -115,21 +127,9 @@ def why_unknown(document: Mapping[str, Any]) -> str:
 
 
 def _count(value: object) -> int | None:
-    if isinstance(value, str) and value.isdecimal():
+    if isinstance(value, str) and value.isdecimal() and len(value) <= _DIGITS:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _behind_s(status: Mapping[str, Any]) -> float | None:
-    """Of a group with many partitions the status has an age such as 5m alone."""
-    if status.get("lag") == 0:
-        return 0.0
-    told = [each.get("behindSeconds") for each in status.get("partitionStates") or ()]
-    waits = [float(each) for each in told if isinstance(each, int | float)]
-    if waits:
-        return max(waits)
-    seconds = age_seconds(status.get("behind"))
-    return None if seconds is None else float(seconds)
 
 
 def _unread(

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tidegate.commands.codes import Code
+from tidegate.spark.failures import OUT_OF_MEMORY_CODES
 from tidegate_operator.model import Ended, GroupKey, PodFacts
 from tidegate_operator.pod_nouns import Role
 from tidegate_operator.wording import said, stopped
@@ -49,6 +50,8 @@ _NOT_MADE = frozenset(("CreateContainerConfigError", "CreateContainerError", "Ru
 _BACK_OFF = "CrashLoopBackOff"
 # What a consumer that ends with 78 says first: see tidegate.settings.SettingsError.
 _OF_CONFIGURATION = ("HandlerNotImported", "ConfigurationRefused")
+# What a driver says last where its JVM was short of memory.
+_LAST_WORDS_OF_MEMORY = ("DriverOutOfMemory: ", "DriverKilled: ")
 
 # The reasons, the one that explains most first.
 REASONS = (
@@ -114,6 +117,15 @@ def _ended(group: GroupKey, pod: PodFacts, end: Ended) -> Trouble:
     name, restarts = pod.called, pod.container.restarts
     if end.exit_code == Code.CONFIGURATION and pod.role is not Role.EXECUTOR:
         return _of_configuration(pod, end)
+    if _had_too_small_a_heap(pod, end):
+        # Of a driver it is its Java, which ends before it: its last words say so.
+        why = f"its JVM ended with code {end.exit_code}"
+        if pod.role is Role.DRIVER:
+            why = stopped(said(end.message).partition(": ")[2]).removesuffix(".")
+        return Trouble(
+            "OutOfMemory",
+            f"The {pod.role} of pod {name} had too little memory: {why}. {_MORE_MEMORY[pod.role]}",
+        )
     if end.reason == "OOMKilled":
         return Trouble(
             "OutOfMemory",
@@ -130,6 +142,12 @@ def _ended(group: GroupKey, pod: PodFacts, end: Ended) -> Trouble:
     )
     is_again = restarts > 1 or pod.container.waiting == _BACK_OFF
     return Trouble("CrashLoop" if is_again else "Joining", message, is_soft=not is_again)
+
+
+def _had_too_small_a_heap(pod: PodFacts, end: Ended) -> bool:
+    if pod.role is Role.DRIVER:
+        return said(end.message).startswith(_LAST_WORDS_OF_MEMORY)
+    return pod.role is Role.EXECUTOR and end.exit_code in OUT_OF_MEMORY_CODES
 
 
 def _of_configuration(pod: PodFacts, end: Ended) -> Trouble:
@@ -158,7 +176,7 @@ def _not_joined(group: GroupKey, pod: PodFacts, now: float) -> Trouble:
         return Trouble(
             "PodsNotReady",
             f"Pod {pod.called} runs, and has not joined the group for more than a minute: does it "
-            f"reach the storage account and the hub? See kubectl logs {where}.",
+            f"reach its storage and its source? See kubectl logs {where}.",
         )
     return Trouble(
         "PodsNotReady",

@@ -17,19 +17,30 @@ from collections.abc import Iterator, Sequence
 
 from tidegate.model import PartitionId
 from tidegate_operator.condition import MESSAGE_CHARS, Condition
+from tidegate_operator.lost_positions import LOST, lost_positions_text
 from tidegate_operator.model import Failure, LedgerTrouble
 from tidegate_operator.pod_troubles import REASONS, Trouble, trouble_of
 from tidegate_operator.view import UNOWNED_LIMIT_S, GroupView
-from tidegate_operator.wording import counted, cut, partitions_text, said, sentence
+from tidegate_operator.wording import (
+    counted,
+    cut,
+    names_text,
+    partitions_text,
+    said,
+    sentence,
+    stopped,
+)
 
 READY = "Ready"
 NOT_READ = "LedgerNotRead"
 UNOWNED = "PartitionsUnowned"
 # On the way: nobody has to do anything, for all that is known.
 ON_THE_WAY = frozenset(("Joining", "NoPods"))
+# Where a pod has joined, only the operator cannot ask it: others are waited for for other causes.
+HUB_UNREACHABLE = "HubUnreachable"
 # What the operator could not ask. It says nothing of whether the members can.
 _UNSEEN = frozenset(
-    (str(LedgerTrouble.UNREACHABLE), "HubUnreachable", "KubernetesUnreachable", "Conflict")
+    (str(LedgerTrouble.UNREACHABLE), HUB_UNREACHABLE, "KubernetesUnreachable", "Conflict")
 )
 
 
@@ -64,7 +75,7 @@ def _reasons(view: GroupView, before: Condition | None) -> Iterator[Condition]:
 
 
 def _of_partitions(view: GroupView, before: Condition | None) -> Iterator[Condition]:
-    pods = f"{view.ready} of {counted(view.wanted, 'pod')} have joined"
+    pods = f"{view.ready} of {counted(view.wanted, 'pod')} joined"
     if view.listing is None:
         yield _unseen(view)
     if not view.partitions:
@@ -76,6 +87,8 @@ def _of_partitions(view: GroupView, before: Condition | None) -> Iterator[Condit
     unowned = unowned_for_long(view, before)
     if unowned:
         yield _unowned(view, unowned)
+    if view.unread:
+        yield _unread(view)
     if view.unowned and (before is None or not before.is_true):
         yield _not("Joining", f"{pods}; {partitions_text(view.unowned)} will have an owner soon.")
     reads = len(view.partitions) - len(view.paused & set(view.partitions))
@@ -142,8 +155,12 @@ def _refused(failure: str) -> Condition:
 
 
 def _on_the_way(view: GroupView, troubles: list[Trouble]) -> Condition:
-    counts = f"{view.ready} of {counted(view.wanted, 'pod')} have joined"
-    unseen = [each for each in view.observation.failures if each.reason in _UNSEEN]
+    counts = f"{view.ready} of {counted(view.wanted, 'pod')} joined"
+    unseen = [
+        each
+        for each in view.observation.failures
+        if each.reason in _UNSEEN and not (view.ready and each.reason == HUB_UNREACHABLE)
+    ]
     if unseen:
         return _of_failure(unseen[0])
     if troubles:
@@ -181,4 +198,22 @@ def _unowned(view: GroupView, partitions: tuple[PartitionId, ...]) -> Condition:
         "See what the conditions StateBehind and Stuck say, and "
         f"kubectl logs -n {view.key.namespace} of the pods. If the hub was made anew with fewer "
         "partitions, delete the blobs of those that it has no more.",
+    )
+
+
+def _unread(view: GroupView) -> Condition:
+    """Owners hold their leases and read nothing."""
+    unread = view.unread
+    count = len(unread)
+    if view.lost:
+        return _not(LOST, lost_positions_text(view))
+    read = "has an owner that cannot read it" if count == 1 else "have owners that cannot read them"
+    what = f"{counted(count, 'partition')} {read}"
+    names = sorted({member.name for member in unread.values()})
+    trouble = next((member.trouble for member in unread.values() if member.trouble), "")
+    why = stopped(f"{what}: {said(trouble)}" if trouble else what)
+    return _not(
+        "PartitionsNotRead",
+        f"{why} Is all there that spec.source names (of a hub its consumer group, too), and may "
+        f"the group read it? See kubectl logs -n {view.key.namespace} {names_text(names)}.",
     )

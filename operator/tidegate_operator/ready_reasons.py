@@ -6,7 +6,7 @@ Rules: as in reasons.py, which has the other conditions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,14 @@ class Reason:
 
 YES, NO, UNKNOWN = "True", "False", "Unknown"
 NOT_READ = Reason(UNKNOWN, "The ledger was not read yet, or not lately.", "See `Ready`.")
+POSITION_LOST = Reason(
+    YES,
+    "A stored position means nothing to the source any more: its container was made anew, or it is "
+    "older than what all versions and deletes are kept for. Nobody reads on there, and what is "
+    "stored stays as it is.",
+    "`kubectl consumergroup rewind`, to `earliest`, `latest` or a time; or begin anew under "
+    "another name.",
+)
 PAUSED = "`spec.paused` is true."
 
 _READY: dict[str, Reason] = {
@@ -44,6 +52,13 @@ _READY: dict[str, Reason] = {
         "Nobody has owned these partitions for more than 15 s.",
         "See `StateBehind` and `Stuck`, and the pods' logs.",
     ),
+    "PartitionsNotRead": Reason(
+        NO,
+        "These partitions have owners, and for more than 8 s the source has not let them read.",
+        "The message has the source's own words. Is all there that `spec.source` names (of a hub "
+        "its consumer group, too), and may the group read it?",
+    ),
+    "PositionLost": replace(POSITION_LOST, truth=NO),
 }
 _OF_THE_SPEC: dict[str, Reason] = {
     "SpecInvalid": Reason(
@@ -143,7 +158,8 @@ _OF_LEDGER_AND_HUB: dict[str, Reason] = {
         NO,
         "Another ConsumerGroup came first to the same ledger: the same hub, consumer group and "
         "container. This one gets no pods; what it has already is left as it is.",
-        "Delete one of the two, or make it anew with a consumer group or a container of its own.",
+        "Delete one of the two, or make it anew with a consumer group of its own; for a change "
+        "feed, with a ledger container of its own.",
     ),
     "IdentityHostNotAllowed": Reason(
         NO,

@@ -15,6 +15,7 @@ from tidegate_operator.ready_reasons import (
     NO,
     NOT_READ,
     PAUSED,
+    POSITION_LOST,
     READY_REASONS,
     UNKNOWN,
     YES,
@@ -99,6 +100,12 @@ REASONS: Mapping[str, Mapping[str, Reason]] = {
             "Mend the pipeline, or set `delivery.onFailure: deadLetter`; the message has what the "
             "driver says.",
         ),
+        "BatchesFail": Reason(
+            YES,
+            "With Spark: batches fail again and again for a reason that is no fault of their "
+            "events, such as memory or a hub that is not reached. No event is put aside.",
+            "The message has what the driver says, and what to do.",
+        ),
         "QueryFails": Reason(
             YES,
             "Spark's query ends by itself and is begun anew, after pauses of up to 30 s.",
@@ -146,6 +153,7 @@ REASONS: Mapping[str, Mapping[str, Reason]] = {
             "A blob of the ledger cannot be read; nobody reads on there.",
             "Restore or delete the blob that is named.",
         ),
+        "PositionLost": POSITION_LOST,
         "LedgerNotRead": NOT_READ,
     },
     kinds.PAUSED: {
@@ -174,6 +182,8 @@ EVENTS: Mapping[str, str] = {
     "DownstreamIsSlower": "The same, and each event costs more, downstream.",
     "Bounds": "`scaling.min` and `scaling.max` allow no other number.",
     "LeaseBroken": "A member has died, and others take its partitions at once.",
+    "PartitionSplit": "A range of the container was split; its parts go on where it stood.",
+    "PartitionsMerged": "Ranges of the container were merged, and are one partition now.",
     "LedgerErased": "The ledger went with its group, as `ledger.onDelete: Delete` says.",
     "LedgerLeft": "It could not be removed and stays; the message says why.",
 }

@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from tidegate.lag import Lag
-from tidegate.model import Figures, MemberName, PartitionId, Presence
+from tidegate.model import MemberName, PartitionId, Presence
 from tidegate_operator import lag as lags
 from tidegate_operator.lag import GroupLag
 from tidegate_operator.model import Observation, Wish
@@ -86,7 +85,7 @@ def sized(
     if sizing.looked_at is None:
         if not is_fresh:
             return sizing, stands(observation)
-        history, asked = restored(observation.said)
+        history, asked = restored(observation.said, now)
         sizing = replace(sizing, history=history, asked=_goes_on(observation, asked))
         sizing = replace(sizing, lowering_from=_size(observation))
     instead = _instead(observation.wish, policy)
@@ -163,8 +162,12 @@ def sample_of(
         owner = lags.owner_of(listing, partition) if listing is not None else None
         presence = listing.members.get(owner) if listing is not None and owner else None
         figures, end = told.get(partition), lag.ends.get(partition)
-        partitions[partition] = replace(
-            _told(figures, known.lag),
+        partitions[partition] = PartitionSample(
+            lag=known.lag.events,
+            behind_s=known.lag.behind_s,
+            arriving=figures.arriving if figures is not None else None,
+            handling=figures.handling if figures is not None else None,
+            busy=figures.busy if figures is not None else None,
             owner=owner,
             end=end.sequence if end is not None else None,
             end_at=end.known_at if end is not None else None,
@@ -193,18 +196,6 @@ def _paused(observation: Observation) -> frozenset[PartitionId]:
         return lags.paused_partitions(observation)
     roster = listing.roster if listing is not None else None
     return wish.paused_partitions | (roster.paused if roster is not None else frozenset())
-
-
-def _told(figures: Figures | None, lag: Lag) -> PartitionSample:
-    if figures is None:
-        return PartitionSample(lag=lag.events, behind_s=lag.behind_s)
-    return PartitionSample(
-        lag=lag.events,
-        behind_s=lag.behind_s,
-        arriving=figures.arriving,
-        handling=figures.handling,
-        busy=figures.busy,
-    )
 
 
 def _is_stuck(presence: Presence, partition: str) -> bool:

@@ -52,7 +52,7 @@ def _no_texts() -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class OperatedLedger(LedgerSpec):
-    """A container of Blob storage, in which the members of the group and the operator meet."""
+    """A container of Blob storage or of Cosmos DB, in which members and the operator meet."""
 
     on_delete: OnDelete = field(
         default=OnDelete.KEEP,
@@ -152,9 +152,9 @@ class OperatorSpec(FileSpec):
             raise SettingsError(KEPT_ABOVE_MAX)
         if self.service_account_name is not None and self.service_account_annotations:
             raise SettingsError(NOT_OUR_ACCOUNT)
-        letters = self.delivery.dead_letters.event_hub
+        letters, hubs = self.delivery.dead_letters.event_hub, self.source.event_hubs
         if letters is not None and letters.connection_string is None:
-            if self.source.event_hubs.connection_string is None:
+            if hubs is None or hubs.connection_string is None:
                 raise SettingsError(LETTERS_ADDRESS)
         return self
 

@@ -55,3 +55,7 @@ CONTAINER = Rule(
     r"self.matches('^[a-z0-9](-?[a-z0-9]){2,62}$')",
     "write 3 to 63 lower-case letters, digits and single dashes",
 )
+ANOTHER_GROUP = (
+    "cannot be changed: positions mean nothing there. Make another ConsumerGroup, or delete this "
+    "one and make it again"
+)

@@ -12,10 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidegate.delivery.policy import Backoff, Batch, Cadence
+from tidegate.group_file.ledger_spec import ITS_OWN_KEYS, ONE_LEDGER
 from tidegate.group_file.spec import (
+    BLOBS_ON_SPARK,
     NATIVE_ON_SPARK,
     NOT_BY_HAND_ON_SPARK,
     ONLY_ON_SPARK,
+    SHARED_ON_HUBS,
     BlobLetters,
     DeliverySpec,
     EventHubsSpec,
@@ -30,8 +33,10 @@ from tidegate.group_file.spec import (
 from tidegate_operator import spec as texts
 from tidegate_operator import spec_scaling as sizes
 from tidegate_operator.spec import OperatedHandler, OperatorSpec
+from tidegate_operator.spec_cosmos_rules import COSMOS_BOUNDS, COSMOS_RULES
 from tidegate_operator.spec_rule import (
     ABOVE_0,
+    ANOTHER_GROUP,
     CONTAINER,
     WHOLE_ABOVE_0,
     Rule,
@@ -48,23 +53,17 @@ _COUNT: Schema = {"minimum": 0, "maximum": 2048, "format": "int32"}
 _NAME = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 _HUB_NAME = r"^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$"
 
-_ANOTHER_GROUP = (
-    "cannot be changed: positions mean nothing there. Make another ConsumerGroup, or delete this "
-    "one and make it again"
-)
-
 BOUNDS: Mapping[tuple[type[Any], str], Schema] = {
     **SPARK_BOUNDS,
+    **COSMOS_BOUNDS,
     (Secret, "env"): bounded_text(253),
     (Secret, "file"): bounded_text(1024),
     (Secret, "secret"): bounded_text(253, pattern=_NAME),
     (Secret, "key"): bounded_text(253, pattern=r"^[-._a-zA-Z0-9]+$"),
-    (EventHubsSpec, "hub"): bounded_text(
-        256, stays(f"the hub {_ANOTHER_GROUP}"), pattern=_HUB_NAME
-    ),
+    (EventHubsSpec, "hub"): bounded_text(256, stays(f"the hub {ANOTHER_GROUP}"), pattern=_HUB_NAME),
     (EventHubsSpec, "consumer_group"): bounded_text(
         50,
-        stays(f"the consumer group {_ANOTHER_GROUP}"),
+        stays(f"the consumer group {ANOTHER_GROUP}"),
         pattern=r"^(\$Default|[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?)$",
     ),
     (EventHubsSpec, "namespace"): bounded_text(
@@ -73,11 +72,11 @@ BOUNDS: Mapping[tuple[type[Any], str], Schema] = {
             r"self.matches('^[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?(:[0-9]+)?$')",
             "write the host alone, such as NAME.servicebus.windows.net",
         ),
-        stays(f"the namespace {_ANOTHER_GROUP}"),
+        stays(f"the namespace {ANOTHER_GROUP}"),
     ),
     (EventHubsSpec, "buffer_bytes"): {"minimum": 65536},
     (LedgerSpec, "container"): bounded_text(
-        63, CONTAINER, stays(f"the ledger's container {_ANOTHER_GROUP}")
+        63, CONTAINER, stays(f"the ledger's container {ANOTHER_GROUP}")
     ),
     (LedgerSpec, "account_url"): bounded_text(
         1024,
@@ -89,10 +88,11 @@ BOUNDS: Mapping[tuple[type[Any], str], Schema] = {
             "!self.contains('?')",
             "write the URL without a SAS, and the SAS as sasToken: {secret: NAME, key: KEY}",
         ),
-        stays(f"the ledger's account {_ANOTHER_GROUP}"),
+        stays(f"the ledger's account {ANOTHER_GROUP}"),
     ),
     (LedgerSpec, "api_version"): bounded_text(10, pattern=r"^20[0-9]{2}-[0-9]{2}-[0-9]{2}$"),
     (LedgerSpec, "lease_s"): {"minimum": 15, "maximum": 60, "multipleOf": 1},
+    (LedgerSpec, "settled_tick_s"): {"minimum": 0.5, "maximum": 10},
     (LedgerSpec, "hand_over_limit_s"): ABOVE_0,
     (LedgerSpec, "reader_silence_s"): ABOVE_0,
     (HandlerSpec, "code"): bounded_text(
@@ -166,9 +166,10 @@ RULES: Mapping[type[Any], tuple[Rule, ...]] = {
     ),
     SourceSpec: (
         Rule(
-            "has(self.eventHubs)",
-            "write one source: eventHubs: {hub: NAME, connectionString: {secret: NAME, key: KEY}}; "
-            "other sources cannot be read by this version",
+            "has(self.eventHubs) != has(self.cosmos)",
+            "write one source: eventHubs: {hub: NAME, connectionString: {secret: NAME, key: KEY}} "
+            "or cosmos: {database: NAME, container: NAME, connectionString: {secret: NAME, key: "
+            "KEY}}",
         ),
     ),
     EventHubsSpec: (
@@ -182,9 +183,16 @@ RULES: Mapping[type[Any], tuple[Rule, ...]] = {
             "transport sdk reads with a connectionString",
         ),
     ),
+    **COSMOS_RULES,
     LedgerSpec: (
+        Rule("has(self.container) != has(self.cosmos)", ONE_LEDGER),
         Rule(
-            "has(self.connectionString) != has(self.accountUrl)",
+            "!has(self.cosmos) || !(has(self.accountUrl) || has(self.connectionString) || "
+            "has(self.accountKey) || has(self.sasToken) || has(self.caFile) || self.create)",
+            ITS_OWN_KEYS,
+        ),
+        Rule(
+            "has(self.cosmos) || has(self.connectionString) != has(self.accountUrl)",
             "write either connectionString: {secret: NAME, key: KEY} or accountUrl: "
             "https://NAME.blob.core.windows.net",
         ),
@@ -216,7 +224,10 @@ RULES: Mapping[type[Any], tuple[Rule, ...]] = {
         ),
     ),
     LettersSpec: (
-        Rule("!(has(self.blob) && has(self.eventHub))", "write either blob or eventHub"),
+        Rule(
+            "[has(self.blob), has(self.eventHub), has(self.cosmos)].filter(is, is).size() <= 1",
+            "write one of blob, eventHub and cosmos",
+        ),
     ),
     ScalingSpec: (
         Rule("self.min <= self.max", sizes.MIN_ABOVE_MAX),
@@ -234,6 +245,12 @@ RULES: Mapping[type[Any], tuple[Rule, ...]] = {
         ),
     ),
     FileSpec: (
+        Rule(
+            "!has(self.ledger.cosmos) || !has(self.ledger.cosmos.dialect) || "
+            "has(self.source.cosmos)",
+            SHARED_ON_HUBS,
+        ),
+        Rule("self.engine != 'spark' || !has(self.ledger.cosmos)", BLOBS_ON_SPARK),
         Rule("!has(self.spark) || self.engine == 'spark'", ONLY_ON_SPARK),
         Rule(
             "self.engine != 'spark' || !has(self.source.eventHubs) || "
@@ -262,7 +279,7 @@ RULES: Mapping[type[Any], tuple[Rule, ...]] = {
             "!has(self.delivery) || !has(self.delivery.deadLetters) || "
             "!has(self.delivery.deadLetters.eventHub) || "
             "has(self.delivery.deadLetters.eventHub.connectionString) || "
-            "!has(self.source.eventHubs) || has(self.source.eventHubs.connectionString)",
+            "(has(self.source.eventHubs) && has(self.source.eventHubs.connectionString))",
             texts.LETTERS_ADDRESS,
         ),
     ),

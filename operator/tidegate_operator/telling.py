@@ -38,7 +38,9 @@ async def tell(
     """`observation` has all failures, also those of acting. Raises NotLeadingError."""
     lag = notes.lag if notes.lag is not None else lag_of_group(observation, Start(), None)
     before = _before(seen, notes)
-    status = status_of(observation, steps, lag, before)
+    is_container = seen.spec is not None and seen.spec.source.cosmos is not None
+    source = "cosmos" if is_container else "eventhubs"
+    status = status_of(observation, steps, lag, before, source)
     if _is_due(seen, notes, status, observation.now):
         is_there = await _write(edges, seen, notes, status)
         if not is_there:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tidegate.model import Listing, MemberName, PartitionId
+from tidegate.model import Listing, MemberName, PartitionId, Presence
+from tidegate.ports import lost_position
 from tidegate_operator import lag as lags
 from tidegate_operator import sizing
 from tidegate_operator.lag import GroupLag
@@ -66,6 +67,26 @@ class GroupView:
         """What nobody has read for longer than a take-over takes."""
         since = self.lag.unowned_since
         return tuple(p for p in self.unowned if self.now - since[p] > UNOWNED_LIMIT_S)
+
+    @property
+    def unread(self) -> Mapping[PartitionId, Presence]:
+        """What its owner says that it cannot read, and who says so."""
+        members = self.listing.members if self.listing is not None else {}
+        return {
+            partition: members[owner]
+            for partition, owner in self.owners.items()
+            if owner in members and partition in members[owner].unread
+        }
+
+    @property
+    def lost(self) -> Mapping[str, str]:
+        """Words on positions that mean nothing to the source any more, and whose words they are: of
+        a member, or of the source on a partition that nobody owns."""
+        told = {each.name: lost_position(each.trouble) for each in self.unread.values()}
+        ends = self.observation.ends
+        of_source = ends.lost if ends is not None else {}
+        told |= {p: words for p, words in of_source.items() if p not in self.owners}
+        return {whose: words for whose, words in told.items() if words}
 
 
 def view_of(observation: Observation, steps: Steps, lag: GroupLag) -> GroupView:

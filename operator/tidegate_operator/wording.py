@@ -15,6 +15,8 @@ from tidegate.ops.live import ranges
 SAID_CHARS = 400
 _LIST_CHARS = 120
 _NAMES = 3
+# Of an age, in characters: what is longer was written by somebody else.
+_LONGEST_AGE = 16
 _AGES = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
@@ -78,6 +80,6 @@ def seconds_at(text: object) -> float | None:
 
 def age_seconds(age: str | None) -> int | None:
     """The seconds of an age such as 2s or 5m."""
-    if not age or age[-1] not in _AGES or not age[:-1].isdecimal():
+    if not age or len(age) > _LONGEST_AGE or age[-1] not in _AGES or not age[:-1].isdecimal():
         return None
     return int(age[:-1]) * _AGES[age[-1]]

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+import chaos_page
+from support.cluster_chaos import Chaos
+from support.cluster_chaos_group import chaos_group
 from support.cluster_counting import Counted, counted_group
 from support.cluster_kubectl import Kubectl
 from support.cluster_release import Release, a_release
@@ -90,3 +93,14 @@ def counted(
     """A group with three pods and twelve partitions, whose every event is counted."""
     with counted_group(release, tmp_path_factory.mktemp("counted"), storage) as counted:
         yield counted
+
+
+@pytest.fixture(scope="session")
+def chaos(
+    release: Release, storage: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Chaos]:
+    """A group with three pods and nine partitions, to which everything is done."""
+    with chaos_group(release, tmp_path_factory.mktemp("chaos"), storage) as chaos:
+        yield chaos
+    # The page is never older than the figures.
+    chaos_page.main()

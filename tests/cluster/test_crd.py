@@ -11,6 +11,12 @@ import pytest
 
 from support.cluster_groups import Document, changed, control_plane_with_groups, example
 from support.cluster_kubectl import Kubectl
+from support.cluster_refusals import (
+    IN_A_CONTAINER,
+    REFUSED_OF_COSMOS,
+    REFUSED_OF_COSMOS_ON_SPARK,
+    UNCHANGEABLE_OF_COSMOS,
+)
 from tidegate.spark.owned_keys import by_reason
 from tidegate_operator.spec_rules import BOUNDS, NAME_RULE, RULES
 
@@ -62,7 +68,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("spec.delivery", {"checkpoint": {"duplicateBudget": 5, "everyEvents": 5}},
      "write duplicateBudget or everyEvents, not both"),
     ("spec.delivery", {"deadLetters": {"blob": {}, "eventHub": {"hub": "h"}}},
-     "write either blob or eventHub"),
+     "write one of blob, eventHub and cosmos"),
     ("spec.delivery", {"deadLetters": {"blob": {"container": "x"}}},
      "write 3 to 63 lower-case letters"),
     ("spec.delivery", {"attempts": 0}, "should be greater than or equal to 1"),
@@ -128,7 +134,7 @@ def api(kube_programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """A control plane with two groups, which no test changes."""
     folder = tmp_path_factory.mktemp("control-plane") / "state"
     with control_plane_with_groups(kube_programs, folder) as kubectl:
-        kubectl.apply(SHORT, BY_IDENTITY)
+        kubectl.apply(SHORT, BY_IDENTITY, IN_A_CONTAINER)
         yield kubectl
 
 
@@ -136,7 +142,7 @@ def refusal(api: Kubectl, document: Document) -> str:
     return api.refusal("apply", "--dry-run=server", "-f", "-", stdin=json.dumps(document))
 
 
-@pytest.mark.parametrize(("path", "value", "said"), REFUSED)
+@pytest.mark.parametrize(("path", "value", "said"), [*REFUSED, *REFUSED_OF_COSMOS])
 def test_what_cannot_work_is_refused_and_what_to_write_is_said(
     api: Kubectl, path: str, value: Any, said: str
 ) -> None:
@@ -144,7 +150,9 @@ def test_what_cannot_work_is_refused_and_what_to_write_is_said(
     assert said in refusal(api, changed(document, path, value))
 
 
-@pytest.mark.parametrize(("path", "value", "said"), REFUSED_ON_SPARK)
+@pytest.mark.parametrize(
+    ("path", "value", "said"), [*REFUSED_ON_SPARK, *REFUSED_OF_COSMOS_ON_SPARK]
+)
 def test_what_cannot_work_on_spark_is_refused_and_what_to_write_is_said(
     api: Kubectl, path: str, value: Any, said: str
 ) -> None:
@@ -163,6 +171,7 @@ def test_an_example_on_spark_is_taken(api: Kubectl, name: str) -> None:
     [
         *((SHORT, *each) for each in UNCHANGEABLE),
         *((BY_IDENTITY, *each) for each in UNCHANGEABLE_BY_IDENTITY),
+        *((IN_A_CONTAINER, *each) for each in UNCHANGEABLE_OF_COSMOS),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -177,18 +186,12 @@ def test_every_rule_with_words_of_its_own_is_proved_here() -> None:
     messages = {rule.message for rules in RULES.values() for rule in rules} | {NAME_RULE.message}
     for bounds in BOUNDS.values():
         messages |= {rule["message"] for rule in bounds.get("x-kubernetes-validations", ())}
-    proved = (*REFUSED, *REFUSED_ON_SPARK, *UNCHANGEABLE, *UNCHANGEABLE_BY_IDENTITY)
+    proved = (
+        *REFUSED, *REFUSED_ON_SPARK, *UNCHANGEABLE, *UNCHANGEABLE_BY_IDENTITY,
+        *REFUSED_OF_COSMOS, *REFUSED_OF_COSMOS_ON_SPARK, *UNCHANGEABLE_OF_COSMOS,
+    )  # fmt: skip
     said = [each[2].rpartition("yours to set: ")[2] for each in proved]
     assert [each for each in messages if not any(part in each for part in said)] == []
-
-
-def test_a_source_that_is_not_there_yet_is_refused(api: Kubectl) -> None:
-    cosmos = changed(SHORT, "spec.source", {"cosmos": {"container": "readings"}})
-    assert 'unknown field "spec.source.cosmos"' in refusal(api, cosmos)
-    told = api.refusal(
-        "apply", "--dry-run=server", "--validate=ignore", "-f", "-", stdin=json.dumps(cosmos)
-    )
-    assert "other sources cannot be read by this version" in told
 
 
 def test_a_key_that_is_not_known_is_refused(api: Kubectl) -> None:

@@ -175,6 +175,27 @@ def test_nobody_runs_in_a_circle_and_the_group_beside_them_is_not_touched(
     assert well.written() == generation
 
 
+def test_a_consumer_group_that_is_not_there_is_told_15_s_after_its_pods_have_joined(
+    release: Release, well: Group, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The operator is not who reads: the pods run, own everything, and say so."""
+    source = event_hubs("well", consumerGroup="nowhere")
+    with a_group(release, "no-group", hub="well", replicas=1, source=source) as group:
+        group.until("its pod to join", lambda: group.status().get("ready") == "1/1", 60)
+        joined_s = group.age_s
+        group.until("the reason", lambda: group.reason() == "PartitionsNotRead", 3 * TOLD_WITHIN_S)
+        took_s = group.age_s - joined_s
+        with capsys.disabled():
+            print(f"\ntold {took_s:.0f} s after its pod has joined")
+        message = group.condition("Ready")["message"]
+        assert message.startswith("4 partitions have owners that cannot read them:"), message
+        for word in ("'nowhere'", "amqp:not-found", "kubectl logs", *group.pod_names()):
+            assert word in message, message
+        assert group.status()["state"] == "PartitionsNotRead"
+        assert took_s < TOLD_WITHIN_S
+        assert well.is_so("Ready"), well.told()
+
+
 def restarts_of(pod: dict[str, Any]) -> int:
     return sum(each["restartCount"] for each in pod["status"]["containerStatuses"])
 

@@ -6,6 +6,7 @@ and that a change of the size that was decided repeats nothing.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 
@@ -20,7 +21,7 @@ from support.idle_times import p95
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
 
 # One consumer handles a hundred events a second.
-CALM, BUSY = 20.0, 200.0
+CALM, BUSY, CALM_S = 20.0, 200.0, 20.0
 # From the cause to the moment at which more pods are asked for.
 NOTICED_S = 5.0
 PLANNED_P95_S = 2.0
@@ -38,10 +39,12 @@ def group(
 def sized(group: Sized) -> Sized:
     """With a calm load that is read and one pod, whoever decided it before."""
     group.group.patch(replicas=None, scaling=SCALING)
-    group.send(CALM)
+    calm_since = group.send(CALM)
     group.until_asked(lambda count: count == 1, 3 * SHRINK_S + 60)
     group.group.until_settled(1, 90)
     group.until_known()
+    # A load is higher than what came before only where something did, for a while.
+    group.group.until("a calm load", lambda: time.time() - calm_since >= CALM_S, 60)
     # Time in which nothing came is no time in which a partition stood still.
     group.until_read_on()
     return group
@@ -50,6 +53,11 @@ def sized(group: Sized) -> Sized:
 def show(capsys: pytest.CaptureFixture[str], what: str, seen: Seen) -> None:
     with capsys.disabled():
         print(seen.told(what))
+
+
+def told_decisions(sized: Sized) -> str:
+    """The last of them, whole."""
+    return json.dumps(sized.scaling()["decisions"][-4:], indent=1)
 
 
 def until_drained(sized: Sized) -> float:
@@ -75,7 +83,7 @@ def test_ten_times_the_events_get_more_pods_within_5_s_and_what_waits_is_handled
     show(capsys, f"1 -> {count}, {asked_at - cause:.1f} s after the cause, {longest_s} s late", up)
     assert asked_at - cause <= NOTICED_S
     assert longest_s <= OBJECTIVE_S
-    assert wanted == count, "in one jump"
+    assert wanted == count, f"in one jump: {told_decisions(sized)}"
     assert up.duplicates == 0
     with sized.measured() as down:
         fallen = sized.send(CALM)
@@ -131,7 +139,8 @@ def test_an_operator_that_is_restarted_in_mid_change_goes_on_with_it(
         sized.send(BUSY)
         count, _ = sized.until_asked(lambda count: count > 1, 30)
         restart_operator(release)
-        assert sized.until_rested(150) == count
+        rested = sized.until_rested(150)
+        assert rested == count, told_decisions(sized)
     show(capsys, f"1 -> {count}, the operator restarted", up)
     assert up.duplicates == 0
     with sized.measured() as down:
@@ -165,11 +174,15 @@ def test_somebody_else_may_say_how_many_and_who_leaves_is_still_chosen_and_hands
             assert sized.asked() == 4
             sized.until_read_on(20)
         before = sized.owners()
+        shrunk_at = time.time()
         sized.group.scale(3)
         sized.group.until_settled(3, 90)
     show(capsys, "4 -> 3 by kubectl scale", seen)
     (victim,) = set(before.values()) - set(sized.group.pod_names())
-    assert {each.giver for each in seen.moves} == {victim}
+    told = "\n".join(map(str, seen.moves))
+    assert {each.giver for each in seen.moves} == {victim}, (
+        f"{victim} leaves at {shrunk_at}:\n{told}"
+    )
     assert seen.duplicates == 0
     assert p95(seen.idle_s) < PLANNED_P95_S
     assert "spec.replicas says 3" in sized.scaling()["instead"]

@@ -16,6 +16,7 @@ Rules:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from tidegate_operator.engines.inputs import (
     PREFIX,
@@ -169,10 +170,14 @@ def field_of(path: str) -> Document:
     return {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}
 
 
-def volumes_of(wanted: RenderInput) -> list[Document]:
+def volumes_of(wanted: RenderInput, *, files: Sequence[str] = ()) -> list[Document]:
+    """`files`: of our ConfigMap these alone; whatever else it holds changes no volume."""
+    ours: Document = {"name": group_map(wanted.key)}
+    if files:
+        ours["items"] = [{"key": file, "path": file} for file in files]
     # Ours comes last: a group.yaml among the handler's files does not take its place.
-    handlers = [] if wanted.handler_config_map is None else [wanted.handler_config_map]
-    sources = [*handlers, group_map(wanted.key)]
+    handler = wanted.handler_config_map
+    sources = [*([] if handler is None else [{"name": handler}]), ours]
     secrets = [
         {
             "name": volume,
@@ -188,7 +193,7 @@ def volumes_of(wanted: RenderInput) -> list[Document]:
     return [
         {
             "name": f"{VOLUMES}group",
-            "projected": {"sources": [{"configMap": {"name": source}} for source in sources]},
+            "projected": {"sources": [{"configMap": source} for source in sources]},
         },
         {"name": f"{VOLUMES}scratch", "emptyDir": {}},
         {"name": "tmp", "emptyDir": {}},

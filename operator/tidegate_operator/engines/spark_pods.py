@@ -97,7 +97,8 @@ def driver_template(wanted: RenderInput) -> Document:
         "metadata": {"labels": labels, "annotations": annotations},
         "spec": {
             "containers": [_driver(wanted)],
-            "volumes": volumes_of(wanted),
+            # Without how many executors there are: a file that changes has the volume replaced.
+            "volumes": volumes_of(wanted, files=("group.yaml", EXECUTOR_FILE)),
             "serviceAccountName": driver_account(wanted),
             "automountServiceAccountToken": True,
             "terminationGracePeriodSeconds": termination_s(wanted),

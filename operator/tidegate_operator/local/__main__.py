@@ -12,15 +12,28 @@ import sys
 from typing import Any
 
 from tidegate.commands.codes import Code
+from tidegate.commands.dumps import no_core_dumps
 from tidegate.commands.last_words import end, say
 from tidegate.settings import SettingsError
 from tidegate_operator.local import command
 
-_COMMANDS: dict[str, Any] = {"up": command.UP, "get": command.GET, "delete": command.DELETE}
+_COMMANDS: dict[str, Any] = {
+    "up": command.UP,
+    "get": command.GET,
+    "explain": command.EXPLAIN,
+    "partitions": command.PARTITIONS,
+    "watch": command.WATCH,
+    "pause": command.PAUSE,
+    "resume": command.RESUME,
+    "scale": command.SCALE,
+    "move": command.MOVE,
+    "delete": command.DELETE,
+}
 
 
 def main() -> None:
     """Carries out what the arguments say."""
+    no_core_dumps(os.environ)
     top = argparse.ArgumentParser(prog="tidegate")
     commands = top.add_subparsers(dest="command", required=True)
     for name, each in _COMMANDS.items():

@@ -22,6 +22,8 @@ import yaml
 from tidegate.commands.codes import Code
 from tidegate.ops import logs
 from tidegate.ops.serving import Address
+from tidegate.settings import SettingsError
+from tidegate_http.guard import is_loopback
 from tidegate_operator.kinds import CONSUMER_GROUP, Document
 from tidegate_operator.kube_errors import KubeError
 from tidegate_operator.local.client import Client, asking
@@ -67,7 +69,8 @@ class _Up:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.description = (
             "Runs ConsumerGroups as the operator does in a cluster, with a process for each pod, "
-            "until Ctrl-C: a clean stop. Hub and storage are embedded where no file gives others."
+            "until Ctrl-C: a clean stop. Hub, storage and Cosmos DB are embedded where no file "
+            "gives others."
         )
         add = parser.add_argument
         add("files", type=Path, nargs="+", metavar="FILE", help="as for `kubectl apply -f`")
@@ -83,7 +86,7 @@ class _Up:
             type=_partitions,
             default=16,
             metavar="N",
-            help="of a hub that the embedded one makes (default: %(default)s)",
+            help="of a hub or container that is embedded (default: %(default)s)",
         )
         add(
             "--log-level",
@@ -95,7 +98,7 @@ class _Up:
         add(
             "--console",
             metavar="[HOST:]PORT",
-            help="serve the console there, to who is on this machine, such as 127.0.0.1:8081",
+            help="serve the console there, on loopback, to who is on this machine, such as 8081",
         )
 
     def run(self, arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
@@ -112,7 +115,7 @@ class _Up:
             arguments.partitions,
             arguments.log_level,
             not arguments.no_view,
-            _console(arguments.console),
+            console_address(arguments.console),
         )
         try:
             return asyncio.run(up(options, environment))
@@ -124,11 +127,19 @@ class _Up:
             return Code.FAILED
 
 
-def _console(text: str | None) -> Address | None:
-    """Where the console is; of loopback where no host is said. Raises SettingsError."""
+def console_address(text: str | None) -> Address | None:
+    """Where the console is: on loopback alone, for nobody logs in. Raises SettingsError."""
     if text is None:
         return None
-    return Address.parse(text if ":" in text else f"{_LOOPBACK}:{text}")
+    host, _, port = text.rpartition(":")
+    address = Address.parse(f"{host or _LOOPBACK}:{port}")
+    if not is_loopback(address.host):
+        raise SettingsError(
+            f"--console {text}: nobody logs in to this console, so that it is served on loopback "
+            f"alone. Write a port, 127.0.0.1:{port} or [::1]:{port}; in a cluster, "
+            "`console.enabled` of the chart serves it to who has a token."
+        )
+    return address
 
 
 def _partitions(text: str) -> int:

@@ -1,7 +1,8 @@
-"""The hub and the storage of this machine, as processes that keep what they have in a folder.
+"""Hub, storage and Cosmos DB of this machine, as processes that keep what they have in a folder.
 
-Rules: each is ready when it says so. The hub has the same port each time, for it is part of where
-positions are kept. One that ends by itself ends everything, with its own last words.
+Rules: each is ready when it says so. It has the same port each time, for a hub's is part of where
+positions are kept, and programs of the user's know it. One that ends by itself ends everything,
+with its own last words.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidegate_operator.local.azurite import find_azurite
-from tidegate_operator.local.given import EVENTS, STORAGE, Given
-from tidegate_operator.local.processes import Process, free_port
+from tidegate_operator.local.given import Given
+from tidegate_operator.local.places import COSMOS, EVENTS, STORAGE
+from tidegate_operator.local.ports import free_port
+from tidegate_operator.local.processes import Process
 from tidegate_operator.local.state import State
 
 _READY_S, _FETCHED_READY_S = 60.0, 600.0
@@ -31,15 +34,16 @@ _ACCOUNT_KEY = (
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 _CONNECTION = re.compile(r"^connection string: (.*)$", re.MULTILINE)
+_ADMIN = re.compile(r"^admin: (\S+)$", re.MULTILINE)
 
 
 class EmbeddedError(Exception):
-    """The hub or the storage cannot be had; the message says why and what to do."""
+    """Hub, storage or Cosmos DB cannot be had; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """One of the two."""
+    """One of them."""
 
     name: str
     command: Sequence[str]
@@ -50,10 +54,11 @@ class _Plan:
 
 
 class Embedded:
-    """Those that run. `connections` has their connection strings."""
+    """Those that run. `connections` has their connection strings; `told` is for the user."""
 
     def __init__(self) -> None:
         self.connections: dict[str, str] = {}
+        self.told: list[str] = []
         self._running: list[tuple[str, Process, Path]] = []
 
     async def watch(self) -> None:
@@ -136,6 +141,13 @@ async def embedded(
             found = _CONNECTION.search(await running.start(plan, state.logs, environment))
             assert found is not None
             running.connections[EVENTS] = found[1]
+        if COSMOS in wanted:
+            plan = _cosmos_plan(given, partitions, port_of(state, "cosmos"), state)
+            said = await running.start(plan, state.logs, environment)
+            found, admin = _CONNECTION.search(said), _ADMIN.search(said)
+            assert found is not None and admin is not None
+            running.connections[COSMOS] = found[1]
+            running.told.append(f"ranges of the embedded Cosmos DB split and merge at {admin[1]}")
         yield running
 
 
@@ -177,12 +189,26 @@ def _storage_plan(command: Sequence[str], port: int, state: State, *, is_fetched
 def _hub_plan(given: Given, partitions: int, port: int, state: State) -> _Plan:
     hubs = [
         word
-        for name, groups in sorted(given.hubs.items())
+        for name, groups in sorted(given.wanted.hubs.items())
         for word in ("--hub", f"{name}:{partitions}:{','.join(sorted(groups - {'$Default'}))}")
     ]
     command = (sys.executable, "-m", "tidegate_hub", "serve", "--port", str(port))
     where = ("--data", str(state.hub))
     return _Plan("hub", (*command, *where, *hubs), port, re.compile(r"^ready", re.MULTILINE))
+
+
+def _cosmos_plan(given: Given, ranges: int, port: int, state: State) -> _Plan:
+    # What is read has as many ranges as a hub has partitions; leases and letters have one.
+    containers = [
+        word
+        for name, (key_path, is_read) in sorted(given.wanted.containers.items())
+        for word in ("--container", f"{name}:{key_path}:{ranges if is_read else 1}")
+    ]
+    command = (sys.executable, "-m", "tidegate_cosmos", "serve", "--port", str(port))
+    where = ("--admin-port", "0", "--data", str(state.cosmos))
+    return _Plan(
+        "cosmos", (*command, *where, *containers), port, re.compile(r"^ready", re.MULTILINE)
+    )
 
 
 def _tail(log: Path) -> str:

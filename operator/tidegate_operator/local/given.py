@@ -4,7 +4,7 @@ Rules:
 - The same files as `kubectl apply` takes, and one thing more: a place of a secret may be
   {env: NAME} or {file: PATH}, as in a group file. What is wrong is said with its file and line.
 - A Secret that is not given (no document, no file of --secrets) and whose key is a connection
-  string is that of the embedded hub, or of the embedded storage, and this is said. Any other
+  string is that of the embedded hub, storage or Cosmos DB, and this is said. Any other
   secret that is not given is an error.
 - What a file names beside it (a handler, a secret, a certificate) is found there, wherever a
   consumer runs.
@@ -27,35 +27,19 @@ from tidegate.settings import SettingsError
 from tidegate_operator.kinds import CONFIG_MAP, SECRET, Document
 from tidegate_operator.kube_errors import Invalid
 from tidegate_operator.local.admission import admit
+from tidegate_operator.local.places import PLACES, WHAT, Wanted, note
 from tidegate_operator.spec import OperatorSpec
 
 NAMESPACE = "default"
 # Says of a pod template what is in the handler's file.
 HANDLER_HASH = "tidegate-up/handler-hash"
-EVENTS, STORAGE = "events", "storage"
 # The Secrets that hold what a file names as {env: NAME} or {file: PATH}.
 FROM_ENVIRONMENT, FROM_FILES = "from-environment", "from-files"
 
-# Where a ConsumerGroup names a secret, and what of ours it may be.
-_PLACES: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("source", "eventHubs", "connectionString"), EVENTS),
-    (("delivery", "deadLetters", "eventHub", "connectionString"), EVENTS),
-    (("ledger", "connectionString"), STORAGE),
-    (("ledger", "accountKey"), ""),
-    (("ledger", "sasToken"), ""),
-)
 _TAKEN = {CONFIG_MAP.name: CONFIG_MAP, SECRET.name: SECRET}
 _NO_KEY = re.compile(r"[^-._a-zA-Z0-9]")
 
 Place = tuple[str, str, str]  # namespace, Secret, key
-
-
-@dataclass(frozen=True, slots=True)
-class Hub:
-    """A hub that the embedded one is to have."""
-
-    name: str
-    groups: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -68,7 +52,7 @@ class Given:
     secrets: dict[Place, str] = field(default_factory=dict, repr=False)
     # Which are ours, and what of ours.
     embedded: dict[Place, str] = field(default_factory=dict)
-    hubs: dict[str, set[str]] = field(default_factory=dict)
+    wanted: Wanted = field(default_factory=Wanted)
     # All that was read, so that a change of it is noticed.
     files: list[Path] = field(default_factory=list)
     # Where handlers' modules are looked for.
@@ -177,7 +161,7 @@ def _read_group(given: Given, path: Path, value: Value, environment: Mapping[str
     if (metadata["namespace"], metadata["name"]) in names:
         raise FileError(f"{path}:{value.line}: group '{metadata['name']}' is there twice")
     given.files += _find_beside(document, path)
-    for steps, what in _PLACES:
+    for steps, what in PLACES:
         section = _section(document["spec"], steps[:-1])
         if section is not None and section.get(steps[-1]) is not None:
             where = f"{path}: spec.{'.'.join(steps)}"
@@ -185,13 +169,8 @@ def _read_group(given: Given, path: Path, value: Value, environment: Mapping[str
                                path.parent, environment)  # fmt: skip
             section[steps[-1]] = reference
             place = (metadata["namespace"], reference["secret"], reference["key"])
-            if given.embedded.get(place) == EVENTS:
-                hub = section if "hub" in section else document["spec"]["source"]["eventHubs"]
-                group = hub.get("consumerGroup", "$Default")
-                given.hubs.setdefault(hub["hub"], set()).add(group)
-            elif given.embedded.get(place) == STORAGE:
-                # Nobody else can make it.
-                section["create"] = True
+            if place in given.embedded:
+                note(given.wanted, given.embedded[place], steps, document)
     if spec.handler.config_map is None:
         given.search.append(path.parent.resolve())
     try:
@@ -238,8 +217,8 @@ def _given(
     before = given.embedded.setdefault(place, what)
     if before != what:
         raise SettingsError(
-            f"{where}: key '{said['key']}' of Secret '{said['secret']}' is that of a hub and of "
-            "storage. Name two keys, or give the Secret"
+            f"{where}: key '{said['key']}' of Secret '{said['secret']}' is that of {WHAT[before]} "
+            f"and of {WHAT[what]}. Name two keys, or give the Secret"
         )
     return dict(said)
 

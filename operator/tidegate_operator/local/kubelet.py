@@ -24,8 +24,9 @@ from tidegate_operator.kinds import POD, Document, Kind, ObjectName
 from tidegate_operator.local.executors import Executors
 from tidegate_operator.local.pod_life import Life, Probe
 from tidegate_operator.local.pod_room import Room, RoomError, leave_room
+from tidegate_operator.local.ports import free_port
 from tidegate_operator.local.probing import Asker, ask
-from tidegate_operator.local.processes import Process, free_port
+from tidegate_operator.local.processes import Process
 from tidegate_operator.local.store import Store
 from tidegate_operator.pod_nouns import Role
 

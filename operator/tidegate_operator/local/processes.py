@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -86,10 +85,3 @@ class Process:
             if log.exists() and log.stat().st_size > _LOG_BYTES:
                 # It is written at its end, wherever that is.
                 os.truncate(log, 0)
-
-
-def free_port() -> int:
-    """A port of loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -41,7 +41,7 @@ class Refreshing:
         take: Callable[[Given], None],
         say: Callable[[str], None],
     ) -> None:
-        self._hubs = given.hubs
+        self._names = given.wanted.names()
         self._signs = signs_of(given.files)
         self._files = given.files
         self._read = read
@@ -62,11 +62,11 @@ class Refreshing:
         self._signs = signs
         try:
             given = self._read()
-            lacking = sorted(given.hubs.keys() - self._hubs.keys())
+            lacking = sorted(given.wanted.names() - self._names)
             if lacking:
                 raise SettingsError(
-                    f"the embedded hub has no hub {', '.join(lacking)} yet: start `tidegate up` "
-                    "again for it"
+                    f"there is no embedded {', '.join(lacking)} yet: start `tidegate up` again for "
+                    "it"
                 )
             self._take(given)
         except (SettingsError, KubeError) as problem:

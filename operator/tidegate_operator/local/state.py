@@ -46,6 +46,7 @@ class State:
         self.folder = folder.absolute()
         self.hub = self.folder / "hub"
         self.storage = self.folder / "storage"
+        self.cosmos = self.folder / "cosmos"
         self.pods = self.folder / "pods"
         self.logs = self.folder / "logs"
         self._served = self.folder / "served.json"

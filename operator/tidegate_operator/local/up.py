@@ -33,8 +33,9 @@ from tidegate_operator.local.admission import admit
 from tidegate_operator.local.api import LocalApi, watching
 from tidegate_operator.local.controllers import Controllers
 from tidegate_operator.local.embedded import Embedded, embedded
-from tidegate_operator.local.given import EVENTS, NAMESPACE, STORAGE, Given, read
+from tidegate_operator.local.given import NAMESPACE, Given, read
 from tidegate_operator.local.kubelet import Kubelet, Machine
+from tidegate_operator.local.places import COSMOS, EVENTS, STORAGE
 from tidegate_operator.local.pod_room import Place, room_of
 from tidegate_operator.local.refreshing import Refreshing
 from tidegate_operator.local.serving import serving
@@ -52,7 +53,11 @@ from tidegate_operator.wording import counted
 MANAGER = "tidegate-up"
 _IMAGE = "this-machine"
 _TICK_S = 2.0
-_OURS = {EVENTS: "the embedded hub ({})", STORAGE: "the embedded storage"}
+_OURS = {
+    EVENTS: "the embedded hub ({})",
+    STORAGE: "the embedded storage",
+    COSMOS: "the embedded Cosmos DB ({})",
+}
 # A closed terminal asks for the end, too.
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
@@ -126,9 +131,12 @@ def _say_where(voice: Voice, given: Given, ours: Embedded, state: State) -> None
         names = sorted(
             {f"{secret}/{key}" for (_, secret, key), is_a in given.embedded.items() if is_a == what}
         )
-        said = _OURS[what].format(", ".join(given.hubs) or "no hub")
+        has = given.wanted.containers if what == COSMOS else given.wanted.hubs
+        said = _OURS[what].format(", ".join(has) or "no hub")
         path = state.write_secret(f"{what}.txt", string)
         voice.say("", f"{said} is for {', '.join(names)}, which no file gives: see {path}")
+    for line in ours.told:
+        voice.say("", line)
     voice.say("", f"logs of the consumers: {state.logs}")
 
 

@@ -5,14 +5,15 @@ Rules:
   `tidegate up`. Nothing is asked for because a page is open.
 - A document that changes is another object; so what is new is found by looking, twice a second,
   and history goes on while nobody looks.
-- Rights are looked at again while a page is open: who loses them hears nothing more.
+- Who looks, and with what rights, is asked again while a page is open: whose token was taken back,
+  who logged out, and who has lost the rights hear nothing more.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -20,7 +21,7 @@ from tidegate.ops.streams import Mailbox, event_text
 from tidegate_operator.kinds import Document
 from tidegate_operator.kube_errors import KubeError
 from tidegate_operator.model import GroupKey
-from tidegate_operator.page.admission import Admission, Viewer
+from tidegate_operator.page.admission import Admission, NotAdmitted, Viewer
 from tidegate_operator.page.shown import detail_of, row_of
 from tidegate_operator.page.track import Track
 
@@ -37,6 +38,9 @@ class Groups(Protocol):
     def documents(self) -> Iterable[tuple[GroupKey, Document]]: ...
 
 
+AskAgain = Callable[[], Awaitable[Viewer | None]]
+
+
 class TooManyPages(Exception):
     """No more pages can be open at once."""
 
@@ -47,6 +51,8 @@ class OpenPage:
 
     viewer: Viewer
     key: GroupKey | None
+    # Who looks by now. Raises NotAdmitted, KubeError.
+    ask_again: AskAgain
     mailbox: Mailbox = field(default_factory=Mailbox)
     # Which namespaces the viewer may see; what is not here has not been asked yet.
     rights: dict[str, bool] = field(default_factory=dict)
@@ -79,12 +85,12 @@ class Console:
             tasks.create_task(self._look_on(), name="looking")
             tasks.create_task(self._review_on(), name="rights")
 
-    async def open(self, viewer: Viewer, key: GroupKey | None) -> OpenPage:
+    async def open(self, viewer: Viewer, key: GroupKey | None, ask_again: AskAgain) -> OpenPage:
         """A page is opened. Raises TooManyPages, KubeError."""
         if len(self._pages) >= PAGES_MOST:
             raise TooManyPages
         self.look()
-        page = OpenPage(viewer, key)
+        page = OpenPage(viewer, key, ask_again)
         page.rights = await self._rights(page)
         self._pages.add(page)
         self._begin(page)
@@ -163,12 +169,20 @@ class Console:
             namespaces = {key.namespace for key in self._known}
             for page in list(self._pages):
                 if is_due or (page.key is None and not namespaces <= page.rights.keys()):
-                    await self._review(page)
+                    await self._review(page, is_due=is_due)
 
-    async def _review(self, page: OpenPage) -> None:
+    async def _review(self, page: OpenPage, *, is_due: bool) -> None:
         """Looks at a page's rights again; one that has lost its own is closed, and logs in anew."""
         try:
+            viewer = await page.ask_again() if is_due else page.viewer
+            if viewer is None:
+                page.mailbox.close()
+                return
+            page.viewer = viewer
             rights = await self._rights(page)
+        except NotAdmitted:
+            page.mailbox.close()
+            return
         except KubeError as problem:
             # Nobody can be asked: what was allowed a minute ago is allowed until somebody can.
             _log.warning("%s", problem)

@@ -26,10 +26,7 @@ from tidegate_operator.page.console import Console, Groups, TooManyPages
 _log = logging.getLogger("tidegate.console")
 
 _FORM_BYTES = 32 * 1024
-# What a browser keeps of a cookie, less its name and attributes.
-_COOKIE_MOST = 3_900
 _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
-_LOGINS_AT_ONCE = 4
 _NOBODY_TO_ASK = "Kubernetes cannot be asked who you are, and what you may see. Try again.\n"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -43,7 +40,6 @@ class ConsolePage:
         self._console = console
         self._admission: Admission = console.admission
         self._files = Files("tidegate_operator.page")
-        self._logins = asyncio.Semaphore(_LOGINS_AT_ONCE)
 
     def app(self) -> web.Application:
         """What to listen with."""
@@ -76,7 +72,7 @@ class ConsolePage:
         found = request.match_info
         key = GroupKey(found["namespace"], found["name"]) if "name" in found else None
         try:
-            page = await self._console.open(viewer, key)
+            page = await self._console.open(viewer, key, lambda: self._admission.viewer(request))
         except TooManyPages:
             text = "Too many pages are open at once. This one tries again by itself.\n"
             return web.Response(status=503, text=text, headers={"Retry-After": "30"})
@@ -91,7 +87,9 @@ class ConsolePage:
 
     async def _who(self, _request: web.Request, viewer: Viewer) -> web.StreamResponse:
         """Who one is: for the page's head, and for a page whose stream was refused."""
-        return web.json_response({"name": viewer.name, "canLogOut": self._admission.takes_tokens})
+        is_local = not self._admission.takes_tokens
+        told = {"name": viewer.name, "canLogOut": not is_local, "isLocal": is_local}
+        return web.json_response(told)
 
     # --- who is let in
 
@@ -126,25 +124,26 @@ class ConsolePage:
     async def _log_in(self, request: web.Request) -> web.StreamResponse:
         _check_own(request)
         token = str((await request.post()).get("token", "")).strip()
-        viewer = None
-        if _TOKEN.fullmatch(token) and len(token) <= _COOKIE_MOST:
+        found = None
+        if _TOKEN.fullmatch(token):
             try:
-                async with self._logins:
-                    viewer = await self._admission.of_token(token)
+                found = await self._admission.log_in(token)
             except KubeError as problem:
                 _log.warning("nobody can log in to the console: %s", problem)
                 return web.Response(status=503, text=_NOBODY_TO_ASK)
-        if viewer is None:
+        if found is None:
             return self._files.html("login-again.html", status=401)
+        viewer, word = found
         _log.info("%s looks at the console", viewer.name)
         answer = _elsewhere("/")
         answer.set_cookie(
-            COOKIE, token, httponly=True, samesite="Strict", secure=_is_https(request), path="/"
+            COOKIE, word, httponly=True, samesite="Strict", secure=_is_https(request), path="/"
         )
         return answer
 
     async def _log_out(self, request: web.Request) -> web.StreamResponse:
         _check_own(request)
+        self._admission.log_out(request)
         answer = _elsewhere("/login")
         answer.del_cookie(
             COOKIE, httponly=True, samesite="Strict", secure=_is_https(request), path="/"

@@ -12,14 +12,15 @@ from typing import Any
 from tidegate.group_file.durations import seconds_of as duration_of
 from tidegate_operator.kinds import Document
 from tidegate_operator.plugin.reports import GroupReport, as_document, report_of
-from tidegate_operator.wording import age_seconds
+from tidegate_operator.waiting import behind_s, drain_s
 
 # An annotation that somebody puts on a group, for those who look at it.
 NOTE = "tidegate.dev/note"
+# Of a count: longer ones are none.
+_DIGITS = 18
 WELL, BUSY, REST, TROUBLE = "well", "busy", "rest", "trouble"
 _BUSY = frozenset(("Joining", "Moving", "Waiting", "NoPods"))
 _REST = frozenset(("Paused", "ScaledToZero", "Deleting"))
-_LONGEST_DRAIN_S = 7 * 86_400
 
 
 def row_of(document: Mapping[str, Any]) -> Document:
@@ -40,7 +41,7 @@ def row_of(document: Mapping[str, Any]) -> Document:
         "owned": report.owned,
         "lag": report.lag,
         "lagKind": report.lag_kind,
-        "behindSeconds": behind_of(status),
+        "behindSeconds": behind_s(status),
         "objective": objective or None,
         "objectiveSeconds": _objective_s(objective),
         "drainSeconds": drain_s(report.lag, scaling.get("arriving"), scaling.get("handling")),
@@ -87,29 +88,10 @@ def dead_lettered(status: Mapping[str, Any]) -> int | None:
     return sum(known) if known else None
 
 
-def behind_of(status: Mapping[str, Any]) -> float | None:
-    """How long the oldest event has waited."""
-    waits = (each.get("behindSeconds") for each in status.get("partitionStates") or ())
-    known = [each for each in waits if each is not None]
-    return max(known) if known else age_seconds(status.get("behind"))
-
-
 def ready_of(status: Mapping[str, Any]) -> int | None:
     """How many consumers have joined."""
     ready = str(status.get("ready", "")).partition("/")[0]
-    return int(ready) if ready.isdecimal() else None
-
-
-def drain_s(lag: int | None, arriving: Any, handling: Any) -> float | None:
-    """How long it takes at the present pace until nothing waits; None where it does not end."""
-    if lag == 0:
-        return 0.0
-    rates = (arriving, handling)
-    if lag is None or not all(isinstance(rate, int | float) for rate in rates):
-        return None
-    if handling <= arriving or lag / (handling - arriving) > _LONGEST_DRAIN_S:
-        return None
-    return round(float(lag / (handling - arriving)), 1)
+    return int(ready) if ready.isdecimal() and len(ready) <= _DIGITS else None
 
 
 def _objective_s(objective: str) -> float | None:

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidegate_operator.kinds import Document
-from tidegate_operator.page.shown import behind_of, ready_of
+from tidegate_operator.page.shown import ready_of
+from tidegate_operator.waiting import behind_s
 
 SAMPLES = 480
 MOVES = 100
@@ -47,7 +48,7 @@ class Track:
         scaling = status.get("scaling") or {}
         values = (
             status.get("lag"),
-            behind_of(status),
+            behind_s(status),
             ready_of(status),
             status.get("wanted"),
             scaling.get("arriving"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from tidegate.commands.codes import Code
+from tidegate.commands.dumps import no_core_dumps
 
 
 def main() -> None:
+    no_core_dumps(os.environ)
     try:
         # Imported here, so that a missing package is a line and no traceback.
         from tidegate_operator.plugin.cli import carried_out  # noqa: PLC0415

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 
+from tidegate import __version__
 from tidegate.commands import letters, rewind
+from tidegate.commands.arguments import parsed
 from tidegate_operator.plugin import ledgers
 from tidegate_operator.plugin.cluster import PROGRAM, Cluster
 from tidegate_operator.plugin.commands import (
@@ -28,6 +30,7 @@ _IN_POD_HELP = "let one of the group's pods do it, for what is reached from ther
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION, epilog=CODES)
+    top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     output = argparse.ArgumentParser(add_help=False)
     output_option(output)
@@ -83,7 +86,7 @@ def carried_out(words: list[str]) -> int:
     """The exit code of these arguments."""
     # Taken out first: argparse loses names that come after an option between them.
     place, others = _place().parse_known_args(words)
-    arguments = parser().parse_args(others)
+    arguments = parsed(parser(), others)
     vars(arguments).update(vars(place))
     return exit_code_of(_run(arguments), PROGRAM, can_be_in_pod=hasattr(arguments, "in_pod"))
 

@@ -12,11 +12,13 @@ from typing import Any
 
 from tidegate.group_file.durations import duration_text
 from tidegate.ops.live import seconds_text
+from tidegate_operator.plugin.reports import OF_READING
 from tidegate_operator.plugin.tables import aligned
 from tidegate_operator.plugin.what_if import Turns, decision_of, standing_of, turns_of
 from tidegate_operator.scaling import Decision, Mode, Policy
 from tidegate_operator.scaling.report import objective_document_text
 from tidegate_operator.scaling.words import rate_text
+from tidegate_operator.waiting import drain_s
 from tidegate_operator.wording import counted, sentence
 
 _HEADS = (
@@ -62,6 +64,8 @@ class Explanation:
     most: int | None = None
     other: Policy | None = None
     what_if: Decision | None = None
+    # What is wrong with the reading, which no other size would mend.
+    troubles: tuple[str, ...] = ()
 
 
 def explain(
@@ -76,6 +80,7 @@ def explain(
         status.get("wanted", status.get("replicas")),
         status.get("scaling"),
         other=other,
+        troubles=tuple(_troubles(status)),
     )
     standing = standing_of(document, policy, now)
     if standing is None:
@@ -86,6 +91,12 @@ def explain(
     return replace(found, what_if=decision_of(replace(standing, policy=other)))
 
 
+def _troubles(status: Mapping[str, Any]) -> Iterator[str]:
+    for each in status.get("conditions") or ():
+        if each.get("type") in OF_READING and each.get("status") == "True":
+            yield f"{each['type']} ({each.get('reason')}): {each.get('message')}"
+
+
 # --- for people
 
 
@@ -93,7 +104,7 @@ def page(found: Explanation) -> list[str]:
     """All of it, as lines of text."""
     head = f"{found.namespace}/{found.name}"
     if found.said is None or found.replicas is None:
-        return [f"{head} · {_UNSAID}", *_what_if(found)]
+        return [f"{head} · {_UNSAID}", *found.troubles, *_what_if(found)]
     said = found.said
     lines = [
         " · ".join(
@@ -101,6 +112,7 @@ def page(found: Explanation) -> list[str]:
         ),
         f"{said.get('reason', _NOTHING)}: {said.get('message', _NOTHING)}",
         *_followed(found, said),
+        *found.troubles,
         f"{_figures(said)}.",
         "",
         *_turns(found),
@@ -132,7 +144,14 @@ def _figures(said: Mapping[str, Any]) -> str:
             parts.append(f"{rate_text(said[key])}/s {text}")
     if said.get("startSeconds") is not None:
         parts.append(f"a new consumer takes {seconds_text(said['startSeconds'])} to join")
+    drain = _drain_s(said)
+    if drain:
+        parts.append(f"at this pace nothing waits after {seconds_text(drain)}")
     return ", ".join(parts)
+
+
+def _drain_s(said: Mapping[str, Any]) -> float | None:
+    return drain_s(said.get("lag"), said.get("arriving"), said.get("handling"))
 
 
 def _turns(found: Explanation) -> Iterator[str]:
@@ -232,6 +251,8 @@ def as_document(found: Explanation) -> Document:
         "replicas": found.replicas,
         "isFollowed": found.policy.mode is Mode.AUTO and not said.get("instead"),
         "scaling": said or None,
+        "drainSeconds": _drain_s(said),
+        "troubles": list(found.troubles),
         "wouldChange": None
         if turns is None
         else {

@@ -53,8 +53,9 @@ async def states_of(cluster: Cluster, document: Document) -> list[dict[str, Any]
         pods=(),
         ledger=LedgerView(listing, asked_at),
         now=time.time(),
+        lineage=setup.group.spec.source.lineage,
     )
-    start = setup.group.spec.source.event_hubs.start
+    start = setup.group.spec.source.start
     return list(
         partition_states(view_of(observation, Steps(), lag_of_group(observation, start, None)))
     )

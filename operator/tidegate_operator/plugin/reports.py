@@ -14,8 +14,9 @@ from tidegate.ops.board import by_number
 
 # Conditions that say nothing of note while they are true; the others do then.
 _TRUE_WHEN_WELL = ("Ready", "Balanced")
-# Those that somebody has to do something about.
-_TROUBLES = ("Ready", "Stuck", "RetentionLoss", "StateBehind")
+# Those that somebody has to do something about, of them what is wrong with the reading.
+OF_READING = ("Stuck", "RetentionLoss", "StateBehind")
+_TROUBLES = ("Ready", *OF_READING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ def standing_of(document: Said, policy: Policy, now: float) -> Standing | None:
     members = sum(bool(each.get("ready")) for each in status.get("members") or ())
     lags = [seen.lag for seen in partitions.values() if seen.lag is not None]
     standing = Standing(
-        begins=restored(said)[0],
+        begins=restored(said, now)[0],
         sample=Sample(at=now, partitions=partitions, replicas=replicas, members=members),
         policy=policy,
         arriving=None,

@@ -27,7 +27,6 @@ from tidegate_operator.scaling.trials import Ceiling
 _LATE_S = 30.0
 # The part of the time for which fewer must have been enough that is waited for still fewer.
 _MOMENT = 1 / 3
-_SEEN_WHOLE_S = 6.0
 _Found = tuple[int, Reason]
 
 
@@ -129,19 +128,13 @@ class _Deciding:
 
     def _more(self) -> _Found | None:
         need, replicas = self._need, self._sample.replicas
-        if need is None or need.asked <= replicas or not (need.calls or self._has_just_risen()):
+        if need is None or need.asked <= replicas or not need.calls:
             return None
         count = need.asked
         if self._is_slower():
             # Whether more help where each event has come to cost more, a smaller step shows.
             count = min(count, self._next(replicas * 2 - 1))
         return count, Reason.BACKLOG if need.is_for_backlog else Reason.ARRIVALS
-
-    def _has_just_risen(self) -> bool:
-        """More have just been asked for: how far it rises is not known before it has been seen
-        for as long as rates are taken over."""
-        step = self._history.trials.step
-        return step is not None and self._now - step.asked_at <= _SEEN_WHOLE_S
 
     def _late(self) -> _Found | None:
         """The objective is not kept, although there should be enough: what is known is wrong."""

@@ -117,7 +117,8 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
         return history
     sample, known, doubts = believed(sample, history.known)
     seconds = sample.at - before.at if before is not None else 0.0
-    unsettled = unsettled_of(history.unsettled, before, sample)
+    is_cost_known = history.costs.event_s is not None
+    unsettled = unsettled_of(history.unsettled, before, sample, is_cost_known=is_cost_known)
     works = works_of(sample, without=unsettled.keys())
     costs = costs_of(history.costs, works, sample.at, seconds)
     arrivals = {

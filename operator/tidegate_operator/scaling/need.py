@@ -28,6 +28,7 @@ from tidegate_operator.scaling.rising import ABOVE, WAITS_S, is_higher, is_step,
 
 # What is on its way and does not wait.
 _ON_ITS_WAY_S = 2.0
+_SEEN_WHOLE_S = 6.0
 # How far back what arrives counts for fewer, by how long these must have been enough.
 _LOOKS_BACK, _LEAST_BACK_S = 2 / 3, 10.0
 
@@ -141,6 +142,10 @@ class _Reckoning:
         self._told = told(arrivals, self._rows)
         self._rising = rising(arrivals, self._told)
         self._flow = history.flow
+        # More have just been asked for: how far it rises is not known before it has been seen for
+        # as long as rates are taken over.
+        step = history.trials.step
+        self._is_rising_on = step is not None and sample.at - step.asked_at <= _SEEN_WHOLE_S
         self._is_higher = is_higher(arrivals, self._told, history.flow, history.rising_since)
         self._per_member = per_member
         self._per_partition = per_partition
@@ -178,6 +183,8 @@ class _Reckoning:
 
     def _calls(self, demanded: Mapping[PartitionId, float], replicas: int) -> tuple[bool, bool]:
         """Whether so many are too few, and whether that is for what waits."""
+        if self._is_rising_on and not self._is_enough(self._clear(self._rising), replicas):
+            return True, False
         if self._is_higher:
             return False, False
         backlog = self._loads(CALLS, {}, grows=True)
@@ -214,9 +221,13 @@ class _Reckoning:
         can = replicas * self._per_member
         return (
             sum(seen.lag or 0 for seen in self._rows.values()) >= can * WAITS_S
-            and not self._is_enough(self._loads(CLEAR, self._told, grows=False), replicas)
+            and not self._is_enough(self._clear(self._told), replicas)
             and is_step(self._flow, sum(self._told.values()))
         )
+
+    def _clear(self, rates: Mapping[PartitionId, float]) -> list[float]:
+        """What each partition clearly needs, whatever waits in it."""
+        return self._loads(CLEAR, rates, grows=False)
 
     def _is_pressed(self) -> bool:
         waiting = sum(self._waiting(p, seen) for p, seen in self._rows.items())

@@ -11,7 +11,8 @@ Rules:
   of its partitions have a backlog; until that was seen it is taken to be one.
 - Nothing is learnt from a consumer that has let go of a partition, until its figures are of the
   time after that alone: what it handled of the others was a share of its time. And nothing from
-  one that has taken some, until it has figures of more than a moment of them all.
+  one that has taken some, until it has figures of more than a moment of them all; where the cost
+  of an event is known, until they are all of the time after that: who has just begun is slow.
 - A partition is never handled faster than one event after the other.
 """
 
@@ -185,22 +186,29 @@ Unsettled = Mapping[MemberName, float]
 _NOBODY = PartitionSample()
 
 
-def unsettled_of(known: Unsettled, before: Sample | None, sample: Sample) -> Unsettled:
+def unsettled_of(
+    known: Unsettled, before: Sample | None, sample: Sample, *, is_cost_known: bool = False
+) -> Unsettled:
     """Until when each consumer's figures teach nothing, as its partitions have changed."""
-    at = sample.at
+    at, taken_s = sample.at, FIGURES_S if is_cost_known else _MOMENT_S
     found = {name: until for name, until in known.items() if at < until}
 
     def changed(name: MemberName | None, lasts_s: float) -> None:
         if name is not None:
             found[name] = max(found.get(name, at), at + lasts_s)
 
-    rows = before.partitions if before is not None else sample.partitions
+    if before is None:
+        # What they had before is not known.
+        for seen in sample.partitions.values():
+            changed(seen.owner, FIGURES_S)
+        return MappingProxyType(found)
+    rows = before.partitions
     for partition in {**rows, **sample.partitions}:
         then, now = rows.get(partition, _NOBODY), sample.partitions.get(partition, _NOBODY)
         if then.owner != now.owner:
             changed(then.owner, FIGURES_S)
         if _teller(then) != _teller(now):
-            changed(_teller(now), _MOMENT_S)
+            changed(_teller(now), taken_s)
     return MappingProxyType(found)
 
 

@@ -14,7 +14,7 @@ from tidegate.group_file.durations import duration_text
 from tidegate_operator.scaling.history import History, Record
 from tidegate_operator.scaling.nouns import Decision, Inputs, Mode, Policy, Reason
 from tidegate_operator.scaling.rates import Costs
-from tidegate_operator.scaling.trials import Ceiling, Trials
+from tidegate_operator.scaling.trials import JOINED_WITHIN_S, Ceiling, Step, Trials
 from tidegate_operator.wording import cut, seconds_at, sentence, time_text
 
 _MESSAGE_CHARS = 1024
@@ -115,11 +115,12 @@ def objective_document_text(policy: Policy) -> str:
 # --- read back
 
 
-def restored(said: Mapping[str, Any] | None) -> tuple[History, int | None]:
+def restored(said: Mapping[str, Any] | None, now: float) -> tuple[History, int | None]:
     """What is known of a group from its status alone, and how many were wanted last.
 
     What a consumer handles is only a beginning: looks correct it. Nothing that was watched counts,
-    so that nothing gets smaller before it has been watched anew.
+    so that nothing gets smaller before it has been watched anew. A step to more that was asked for
+    not long ago is under way, or just done: it is not answered once more.
     """
     if not said:
         return History(), None
@@ -129,20 +130,39 @@ def restored(said: Mapping[str, Any] | None) -> tuple[History, int | None]:
     if until is not None and isinstance(said.get("ofNoUseAbove"), int):
         count = said["ofNoUseAbove"]
         ceiling = Ceiling(count, count, until, held_s=900.0)
+    wanted = said.get("wanted")
+    is_followed = said.get("mode") == Mode.AUTO and not said.get("instead")
+    asked = wanted if isinstance(wanted, int) and is_followed else None
+    records = tuple(
+        found
+        for each in said.get("decisions") or ()
+        if isinstance(each, Mapping) and (found := _read_record(each)) is not None
+    )
+    step = _step_under_way(records[-1], asked, now) if records else None
     history = History(
         costs=Costs(event_s=1 / per_member, usual_event_s=1 / per_member)
         if per_member
         else Costs(),
-        trials=Trials(starts_s=(start_s,) if start_s else (), ceiling=ceiling),
-        records=tuple(
-            found
-            for each in said.get("decisions") or ()
-            if isinstance(each, Mapping) and (found := _read_record(each)) is not None
-        ),
+        trials=Trials(step, starts_s=(start_s,) if start_s else (), ceiling=ceiling),
+        records=records,
     )
-    wanted = said.get("wanted")
-    is_followed = said.get("mode") == Mode.AUTO and not said.get("instead")
-    return history, wanted if isinstance(wanted, int) and is_followed else None
+    return history, asked
+
+
+def _step_under_way(last: Record, asked: int | None, now: float) -> Step | None:
+    """The step to more that was asked for last, if that is not long ago."""
+    inputs, count = last.decision.inputs, last.decision.replicas
+    if count != asked or count <= last.before or not 0 <= now - last.at <= JOINED_WITHIN_S:
+        return None
+    return Step(
+        last.before,
+        count,
+        last.at,
+        handled=inputs.handling or 0.0,
+        event_s=1 / inputs.per_member if inputs.per_member else None,
+        per_member=inputs.per_member,
+        is_taken_over=True,
+    )
 
 
 def _read_record(said: Mapping[str, Any]) -> Record | None:

@@ -21,7 +21,7 @@ from statistics import median_low
 # Consumers have worked for so long before they are judged: their figures are of the last 10 s.
 JUDGED_AFTER_S = 20.0
 # Consumers that have not joined by then are not waited for any longer.
-_JOINED_WITHIN_S = 180.0
+JOINED_WITHIN_S = 180.0
 # A step counts as of use from here on.
 _OF_USE = 0.5
 _SLOWER = 1.5
@@ -48,6 +48,8 @@ class Step:
     event_s: float | None = None
     # What one consumer could handle then.
     per_member: float | None = None
+    # The operator before this one asked for it: nobody saw how long its consumers took to join.
+    is_taken_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +118,11 @@ def watched(trials: Trials, look: Look) -> Trials:
         return trials
     if step.joined_at is None:
         if look.members >= step.after:
-            starts = (*trials.starts_s, max(look.at - step.asked_at, 1.0))[-_STARTS_KEPT:]
+            starts = trials.starts_s
+            if not step.is_taken_over:
+                starts = (*starts, max(look.at - step.asked_at, 1.0))[-_STARTS_KEPT:]
             return replace(trials, step=replace(step, joined_at=look.at), starts_s=starts)
-        if look.at - step.asked_at > _JOINED_WITHIN_S:
+        if look.at - step.asked_at > JOINED_WITHIN_S:
             return replace(trials, step=None)
         if look.members > step.before:
             # Some have joined: what is handled now is no longer what was handled without them.

@@ -142,7 +142,7 @@ def test_what_is_saved_is_rolled_out_and_nothing_is_handled_twice(
     file.write_text(text.replace("replicas: 1", "replicas: many"))
     up.until_said("what was saved is not taken: .*replicas: write a whole number")
     file.write_text(text.replace("hub: telemetry", "hub: other"))
-    up.until_said("what was saved is not taken: the embedded hub has no hub other yet")
+    up.until_said("what was saved is not taken: there is no embedded other yet")
     is_exact(up)
     assert up.stop() == 0
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from contract.operator.one_setup import EMULATOR, EVENTS, HOME, SETTINGS, setup_of
-from support.azurite import free_port
 from support.wait import wait_until_async
 from tidegate.commands.wiring import Setup
 from tidegate.sending.native import NativeSender
 from tidegate.sending.outgoing import Outgoing
 from tidegate_hub.testing import RunningHub, running_hub
 from tidegate_operator.hubs import Hubs
+from tidegate_operator.local.ports import free_port
 from tidegate_operator.model import GroupKey
 
 
@@ -83,7 +83,7 @@ async def test_a_certificate_that_only_the_members_have_keeps_the_operator_from_
 ) -> None:
     setup = setup_of(azurite, container)
     spec = setup.group.spec
-    source = replace(spec.source.event_hubs, ca_file="/etc/authority/hub.pem")
+    source = replace(spec.source.hubs, ca_file="/etc/authority/hub.pem")
     group = replace(setup.group, spec=replace(spec, source=replace(spec.source, event_hubs=source)))
     ends, failure = await _asked(hubs, replace(setup, group=group), woken)
     assert ends is None and failure.reason == "HubUnreachable"

@@ -19,9 +19,8 @@ from support.fault_proxy import Answer, fault_proxy
 from support.plugin_api import PluginApi, group_path, plugin_api
 from tidegate.commands.wiring import Setup, new_ledger
 from tidegate.ledger.access import BlobSettings
-from tidegate.ledger.blob import BlobLedger
 from tidegate.model import Owner, Ownership
-from tidegate.ports import Acquire, Change, CreateOwnership, ReadOwnership, WriteOwnership
+from tidegate.ports import Acquire, Change, CreateOwnership, Ledger, ReadOwnership, WriteOwnership
 from tidegate_operator.plugin.cli import carried_out
 from tidegate_operator.secrets import Sight
 from tidegate_operator.spec import read_spec
@@ -80,7 +79,7 @@ class Place:
         await ledger.perform(WriteOwnership(MOVED, LEASES[epoch], seen.etag, life, epoch, "n"))
         await ledger.close()
 
-    async def _lease(self, ledger: BlobLedger, seen: Ownership) -> None:
+    async def _lease(self, ledger: Ledger, seen: Ownership) -> None:
         if seen.epoch:
             old, new = LEASES[seen.epoch], LEASES[seen.epoch + 1]
             await ledger.perform(Change(MOVED, old, new, seen.etag))

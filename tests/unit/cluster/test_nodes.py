@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import kind_files
-from kind_cluster import kind_config, node_commands, pod_networks
+from engine import Engine
+from kind_cluster import Cluster, Tools, kind_config, late_pods, node_commands, pod_networks
+from store import Store
 
 SOURCE = """
 const storageProvisionerImage = "registry.example/provisioner:v1"
@@ -36,6 +39,9 @@ NODES = {
         )
     ]
 }
+ANSWER = f"""case "$*" in *"get pods"*) echo '{{"items": []}}'; exit;; esac
+cat <<'END'\n{json.dumps(NODES)}\nEND
+"""
 
 
 def test_each_node_has_a_way_to_the_pods_of_the_others() -> None:
@@ -50,6 +56,70 @@ def test_each_node_gives_its_pods_addresses_of_its_own_network() -> None:
     (*_, command) = node_commands("second", pod_networks(NODES))
     config = json.loads(command.partition("echo '")[2].partition("'")[0])
     assert config["plugins"][0]["ipam"]["ranges"] == [[{"subnet": "10.244.1.0/24"}]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Engine(Engine):
+    """An engine whose client is never run."""
+
+    done: list[tuple[str, ...]] = field(default_factory=list)
+
+    def do(self, log: str, *arguments: str | Path) -> None:
+        self.done.append(tuple(str(each) for each in arguments))
+
+    def listed(self, *arguments: str) -> list[str]:
+        if arguments[0] == "inspect":
+            return ["2026-11-19T19:48:47.861818414Z", "2026-11-19T19:48:48.1Z"]
+        return ["first", "second"] if arguments[0] == "ps" else []
+
+
+def test_nodes_that_were_started_again_find_each_others_pods_again(tmp_path: Path) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(f"#!/bin/sh\n{ANSWER}")
+    kubectl.chmod(0o755)
+    store, engine = Store(tmp_path), _Engine({}, True, tmp_path)
+    store.logs.mkdir(exist_ok=True)
+    cluster = Cluster("mine", engine, store)
+    cluster.kubeconfig.parent.mkdir()
+    cluster.kubeconfig.write_text("")
+    cluster.create(Tools(tmp_path / "kind", kubectl, "node"), 2)
+    said = [" ".join(each) for each in engine.done]
+    assert "exec first sh -ec ip route replace 10.244.1.0/24 via 172.18.0.3" in said
+    assert "exec second sh -ec ip route replace 10.244.0.0/24 via 172.18.0.2" in said
+
+
+def test_a_cluster_is_used_once_it_says_itself_that_it_is_ready(tmp_path: Path) -> None:
+    """Its API server refuses everybody for a moment after a start: `nodes is forbidden`."""
+    asked = tmp_path / "asked"
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(
+        f"""#!/bin/sh
+        case "$*" in *readyz*) echo once more >> {asked}; [ $(wc -l < {asked}) -ge 3 ]; exit;; esac
+        [ $(wc -l < {asked}) -ge 3 ] || {{ echo forbidden >&2; exit 1; }}
+        {ANSWER}"""
+    )
+    kubectl.chmod(0o755)
+    store = Store(tmp_path)
+    store.logs.mkdir(exist_ok=True)
+    cluster = Cluster("mine", _Engine({}, True, tmp_path), store)
+    cluster.kubeconfig.parent.mkdir()
+    cluster.kubeconfig.write_text("")
+    cluster.create(Tools(tmp_path / "kind", kubectl, "node"), 2)
+    assert asked.read_text().count("once more") >= 3
+
+
+def _pod(began: str, is_ready: bool = True) -> dict[str, object]:
+    status = {"ready": is_ready, "state": {"running": {"startedAt": began}}}
+    return {"metadata": {"name": began}, "status": {"containerStatuses": [status]}}
+
+
+def test_what_ran_before_its_node_was_started_again_is_not_taken_for_ready() -> None:
+    before, after = "2026-11-19T19:48:46Z", "2026-11-19T19:48:48Z"
+    began = "2026-11-19T19:48:47.86Z"
+    assert late_pods({"items": [_pod(before), _pod(after)]}, began) == [before]
+    assert late_pods({"items": [_pod(after, is_ready=False)]}, began) == [after]
+    nowhere = {"metadata": {"name": "new"}, "status": {}}
+    assert late_pods({"items": [nowhere]}, began) == ["new"]
 
 
 def test_the_first_node_has_the_control_plane() -> None:

@@ -28,6 +28,8 @@ class Reviews:
     def __init__(self) -> None:
         self.people: dict[str, set[str]] = {"anna": {"homes"}, "ben": {"homes", "billing"}}
         self.asked: list[tuple[str, str]] = []
+        # Tokens that stand for nobody any more, whatever their people may see.
+        self.revoked: set[str] = set()
         self.is_down = False
 
     async def review(self, kind: Kind, spec: Mapping[str, Any]) -> Document:
@@ -36,7 +38,7 @@ class Reviews:
         if kind == TOKEN_REVIEW:
             self.asked.append(("token", spec["token"]))
             name = spec["token"]
-            if name not in self.people:
+            if name not in self.people or name in self.revoked:
                 return {"authenticated": False, "error": "invalid bearer token"}
             return {"authenticated": True, "user": {"username": name, "groups": ["staff"]}}
         asked = spec["resourceAttributes"]

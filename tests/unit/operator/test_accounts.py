@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tidegate.ledger.access import BlobSettings
 from tidegate_operator.accounts import Accounts
+from tidegate_operator.identity import IdentityHosts
 
 
 def blobs(host: str, container: str = "ledger") -> BlobSettings:
@@ -15,7 +16,7 @@ def blobs(host: str, container: str = "ledger") -> BlobSettings:
 
 
 async def test_a_group_has_no_client_of_its_own_but_its_own_container() -> None:
-    accounts = Accounts(())
+    accounts = Accounts(IdentityHosts())
     one, two = (accounts.client(blobs("one.example", name)) for name in ("ledger-1", "ledger-2"))
     assert one._pipeline is two._pipeline
     assert [each.url for each in (one, two)] == [
@@ -27,14 +28,14 @@ async def test_a_group_has_no_client_of_its_own_but_its_own_container() -> None:
 
 
 async def test_the_signature_in_an_account_s_url_goes_with_every_request() -> None:
-    accounts = Accounts(())
+    accounts = Accounts(IdentityHosts())
     found = accounts.client(BlobSettings("ledger-1", account_url="https://a.example/?sig=x"))
     assert found.url == "https://a.example/ledger-1?sig=x"
     await accounts.close()
 
 
 async def test_connections_that_no_group_needs_are_closed_and_others_stay() -> None:
-    accounts, gone, stays = Accounts(()), blobs("one.example"), blobs("two.example")
+    accounts, gone, stays = Accounts(IdentityHosts()), blobs("one.example"), blobs("two.example")
     kept = [accounts.client(each) for each in (gone, stays)]
     closed, open_ = (accounts.account(each).transport for each in (gone, stays))
     await accounts.keep_only({(stays.host, stays.ca_file)})

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from tidegate_operator.page.shown import detail_of, drain_s, row_of
+from tidegate.lag import UNKNOWN_LAG, Lag, LagKind, total
+from tidegate_operator.page.shown import detail_of, row_of
 from tidegate_operator.page.track import MOVES, SAMPLE_S, SAMPLES, Track
 from tidegate_operator.plugin.reports import as_document, report_of
+from tidegate_operator.waiting import drain_s
 from unit.operator.plugin_groups import condition, group, member, state
 
 
@@ -50,10 +54,31 @@ def test_what_is_wrong_comes_before_what_is_only_worth_a_word() -> None:
 def test_the_oldest_waits_as_long_as_that_of_any_partition() -> None:
     document = group()
     states = document["status"]["partitionStates"]
-    states[2]["behindSeconds"] = 71.5
+    states[2] |= {"lag": 5, "behindSeconds": 71.5}
     assert row_of(document)["behindSeconds"] == 71.5
     del document["status"]["partitionStates"]
     assert row_of(document)["behindSeconds"] == 2
+
+
+SOME = st.builds(
+    Lag,
+    st.sampled_from((LagKind.EXACT, LagKind.ESTIMATED)),
+    st.integers(0, 3),
+    st.none() | st.integers(0, 900).map(float),
+)
+
+
+@given(st.lists(st.just(UNKNOWN_LAG) | SOME, min_size=1, max_size=5))
+@example([Lag(LagKind.ESTIMATED, 7, None), Lag(LagKind.EXACT, 0, 0.0)])
+def test_the_oldest_waits_as_long_as_the_status_says_and_unknown_where_that_is(
+    lags: list[Lag],
+) -> None:
+    document = group()
+    document["status"]["partitionStates"] = [
+        state(str(at), "a", lag=lag.events, lagKind=str(lag.kind), behindSeconds=lag.behind_s)
+        for at, lag in enumerate(lags)
+    ]
+    assert row_of(document)["behindSeconds"] == total(lags).lag.behind_s
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_the_short_example_has_twelve_lines() -> None:
 
 def test_the_examples_of_everything_have_every_key() -> None:
     written: set[str] = set()
-    for example in ("everything.yaml", "everything-on-spark.yaml"):
+    for example in ("everything.yaml", "everything-on-spark.yaml", "everything-on-cosmos.yaml"):
         text = (ROOT / "examples" / "cluster" / example).read_text(encoding="utf-8")
         written |= set(paths_of(yaml.safe_load(text)["spec"]))
     instead = {

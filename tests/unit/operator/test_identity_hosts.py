@@ -12,6 +12,7 @@ import yaml
 from support.operated_world import OperatedWorld
 from support.tree import ROOT
 from tidegate.commands.wiring import Setup
+from tidegate.ledger.access import BlobSettings
 from tidegate.settings import SettingsError
 from tidegate_operator import accounts
 from tidegate_operator.cli import parser, settings_of
@@ -209,10 +210,11 @@ async def test_a_hub_at_a_host_that_is_not_allowed_is_not_asked(allowed: Identit
 
 def refusing(world: OperatedWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ledger of this world is opened as a real one is, by what its group is let in with."""
-    opened = accounts.Accounts(IdentityHosts().storage)
+    opened = accounts.Accounts(IdentityHosts())
 
     def open_it(key: GroupKey, at: Any) -> None:
-        opened.client(at.blobs)
+        assert isinstance(at.ledger, BlobSettings)
+        opened.client(at.ledger)
         world.ledger.is_open = True
 
     monkeypatch.setattr(world.ledger, "open", open_it)

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from support.azurite import free_port
 from support.kube_server import KubeServer, kube_server
 from support.wait import wait_until_async
 from tidegate_operator.kinds import CONFIG_MAP, CONSUMER_GROUP, DEPLOYMENT, POD, SECRET
@@ -25,6 +24,7 @@ from tidegate_operator.kube_errors import (
     NotThere,
     Unreachable,
 )
+from tidegate_operator.local.ports import free_port
 
 MAP = {
     "apiVersion": "v1",

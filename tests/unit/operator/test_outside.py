@@ -10,6 +10,10 @@ import pytest
 from tidegate.model import Figures
 from tidegate_operator.model import Ends, Wish
 from tidegate_operator.outside import outside_of, why_unknown
+from tidegate_operator.page.shown import row_of
+from tidegate_operator.plugin.explaining import as_document, explain, page
+from tidegate_operator.scaling import Policy
+from tidegate_operator.waiting import behind_s
 from unit.operator.looked_at import Looks, end, figures, stored
 from unit.operator.observed import NOW, Seen, group
 
@@ -47,6 +51,27 @@ def test_what_is_wanted_is_what_the_operator_would_decide_and_not_what_somebody_
     assert outside_of(made).wanted == 3
     del made["status"]["scaling"]
     assert "wanted" not in outside_of(made).document()
+
+
+def test_the_time_to_drain_is_that_of_the_console_and_of_the_commands() -> None:
+    made = document(Looks(reading()))
+    made["status"]["scaling"] = {"lag": 16, "arriving": 2.0, "handling": 10.0}
+    assert outside_of(made).drain_s == row_of(made)["drainSeconds"] == 2.0
+    explained = explain(made | {"spec": {}}, Policy(), NOW)
+    assert as_document(explained)["drainSeconds"] == 2.0
+    assert "at this pace nothing waits after 2" in "\n".join(page(explained))
+    made["status"]["scaling"]["handling"] = 1.0
+    assert "drainSeconds" not in outside_of(made).document()
+    assert as_document(explain(made | {"spec": {}}, Policy(), NOW))["drainSeconds"] is None
+
+
+def test_a_partition_in_which_nothing_waits_says_nothing_of_the_others() -> None:
+    made = document(Looks(reading()))
+    first, *others = made["status"]["partitionStates"]
+    first.pop("behindSeconds")
+    for each in others:
+        each.update(lag=0, behindSeconds=0.0)
+    assert outside_of(made).lag_s is None
 
 
 def test_a_group_without_consumers_is_told_by_what_its_source_says() -> None:
@@ -134,3 +159,10 @@ def test_the_wait_of_a_group_with_many_partitions_is_its_age_in_the_status() -> 
     del made["status"]["partitionStates"]
     made["status"]["behind"] = "5m"
     assert outside_of(made).lag_s == 300.0
+
+
+@pytest.mark.parametrize("age", ["9" * 5000 + "s", "s", "5w", "-5s", "", None])
+def test_an_age_that_nobody_writes_is_not_known(age: str | None) -> None:
+    """A status may be written by anybody who may."""
+    assert behind_s({"behind": age}) is None
+    assert behind_s({"behind": "5m"}) == 300.0

@@ -62,7 +62,7 @@ async def watched() -> AsyncIterator[Watched]:
         storage.join(member(B, "1", "3"))
         storage.write_roster(Roster(generation=1))
         blobs = replace(setup.blobs, connection_string=storage.connection_string)
-        ledgers.open(HOME, replace(setup, blobs=blobs))
+        ledgers.open(HOME, replace(setup, ledger=blobs))
         try:
             yield Watched(storage, ledgers, clock)
         finally:

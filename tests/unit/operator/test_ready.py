@@ -19,7 +19,7 @@ def test_a_group_whose_pods_have_joined_and_own_everything_is_ready() -> None:
     looks = ready(group(2, 4))
     assert looks.says("Ready") == ("True", "Ready")
     assert looks.condition("Ready").message == (
-        "2 of 2 pods have joined, and 4 partitions have an owner."
+        "2 of 2 pods joined, and 4 partitions have an owner."
     )
     assert looks.told["state"] == "Balanced"
 
@@ -135,9 +135,16 @@ def test_what_the_operator_could_not_ask_does_not_matter_while_members_read(reas
     assert looks.says("Ready") == ("True", "Ready")
 
 
-def test_a_hub_that_cannot_be_reached_is_told_where_pods_are_missing() -> None:
-    looks = Looks(with_pod(starting("m1"))).fail("HubUnreachable").look()
+def test_a_hub_that_cannot_be_reached_is_told_where_no_pod_has_joined() -> None:
+    seen = group(1, 4)
+    seen.pods = {"m0": starting("m0")}
+    looks = Looks(seen).fail("HubUnreachable").look()
     assert looks.says("Ready") == ("False", "HubUnreachable")
+
+
+def test_where_a_pod_reads_others_are_not_missing_because_the_operator_cannot_ask_the_hub() -> None:
+    looks = Looks(with_pod(starting("m1"))).fail("HubUnreachable").look()
+    assert looks.says("Ready") == ("False", "Joining")
 
 
 def test_an_operator_that_has_just_begun_lets_stand_what_was_said() -> None:
@@ -174,6 +181,44 @@ def test_a_group_that_begins_is_joining_until_everything_has_an_owner() -> None:
     seen.owners["3"] = "m0"
     assert looks.look(after_s=1.0).says("Ready") == ("True", "Ready")
     assert ("Normal", "Ready") in looks.events
+
+
+# --- partitions whose owners cannot read them
+
+
+def test_partitions_that_their_owners_cannot_read_are_told_with_the_reason_and_what_to_do() -> None:
+    seen = group(2, 4)
+    looks = ready(seen)
+    trouble = "amqp:not-found: consumer group 'alarms' is not there"
+    own = {p for p, owner in seen.owners.items() if owner == "m0"}
+    seen.members["m0"] = presence("m0", unread=frozenset(own), trouble=trouble)
+    looks.look(after_s=1.0)
+    assert looks.says("Ready") == ("False", "PartitionsNotRead")
+    assert looks.condition("Ready").message == (
+        "2 partitions have owners that cannot read them: amqp:not-found: consumer group 'alarms' "
+        "is not there. Is all there that spec.source names (of a hub its consumer group, too), and "
+        "may the group read it? See kubectl logs -n default m0."
+    )
+    assert looks.told["state"] == "PartitionsNotRead"
+    assert looks.events == [("Warning", "PartitionsNotRead")]
+    assert looks.look(after_s=1.0).events == []
+    seen.members["m0"] = presence("m0")
+    assert looks.look(after_s=1.0).says("Ready") == ("True", "Ready")
+
+
+def test_what_another_owns_by_now_or_nobody_is_to_read_is_not_told_as_not_read() -> None:
+    seen = group(2, 4)
+    seen.members["m0"] = presence("m0", unread=frozenset(seen.owners), trouble="gone")
+    seen.give_away(["m0"], "m1")
+    assert ready(seen).says("Ready") == ("True", "Ready")
+
+
+def test_one_partition_of_an_owner_that_says_no_reason_is_told_too() -> None:
+    seen = group(2, 4)
+    mine = min(p for p, owner in seen.owners.items() if owner == "m1")
+    seen.members["m1"] = presence("m1", unread=frozenset({mine}))
+    message = ready(seen).condition("Ready").message
+    assert message.startswith("1 partition has an owner that cannot read it. Is all there that")
 
 
 # --- wishes

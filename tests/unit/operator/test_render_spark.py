@@ -211,3 +211,13 @@ def test_templates_are_merged_over_ours() -> None:
 def test_what_would_break_the_group_is_refused(who: str, template: Any, said: str) -> None:
     with pytest.raises(TemplateError, match=said):
         made(with_templates(**{who: template}))
+
+
+def test_how_many_executors_there_are_changes_no_volume_of_the_driver() -> None:
+    volumes = deployment_of()["spec"]["template"]["spec"]["volumes"]
+    (group,) = [each for each in volumes if "projected" in each]
+    ours = group["projected"]["sources"][-1]["configMap"]
+    assert ours["name"] == "activity-group"
+    assert [item["key"] for item in ours["items"]] == ["group.yaml", "tidegate-executor.yaml"]
+    there = made()["ConfigMap", "activity-group"]["data"]
+    assert there.keys() - {item["key"] for item in ours["items"]} == {"tidegate-executors"}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from tidegate.sources.start import Start
+from tidegate_operator.decide import steps
+from tidegate_operator.model import Steps
 from tidegate_operator.scaling import Bound, Mode, Policy, Reason
 from unit.operator.sized_loads import TEN_FOLD_AT, TEN_FOLD_S, assert_sound, report_of, ten_fold
 from unit.operator.sized_world import SizedWorld
@@ -119,6 +122,29 @@ def test_a_group_sleeps_while_nothing_comes_and_wakes_within_5_s_of_an_event(sta
     assert world.replicas >= 1
     assert world.lag < 40
     assert_sound(world)
+
+
+def test_an_event_that_is_told_right_after_a_look_is_not_slept_through() -> None:
+    world = asleep_until(math.inf)
+    operator = world.operators[0]
+
+    def look() -> Steps:
+        """A round that somebody has woken."""
+        observed = world._observation(operator)
+        operator.lag = world.lag_of(operator, observed)
+        found, operator.memory = steps(observed, operator.memory, operator.lag)
+        return found
+
+    world.now += 60.0
+    assert look().again_s == pytest.approx(60.0)
+    world.queues["3"].arrive(world.now, 1.0)
+    world.now += 0.3
+    world.ends = None  # the source is asked anew, and wakes the group
+    soon = look()
+    assert soon.wanted == 0
+    assert soon.again_s == pytest.approx(1.0)
+    world.now += soon.again_s
+    assert look().wanted == 1
 
 
 def test_a_group_that_sleeps_and_whose_hub_says_nothing_is_woken_after_a_while() -> None:

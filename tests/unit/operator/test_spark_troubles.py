@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.operated_spark import SparkWorld
+from support.operated_spark import OWNED, SparkWorld
 from tidegate_operator.executors import set_name
 from tidegate_operator.kinds import EVENT, STATEFUL_SET, Document, Kind
 from tidegate_operator.kube_errors import Denied
@@ -114,15 +114,67 @@ def test_an_operator_without_spark_says_how_to_give_it_one() -> None:
     assert world.deployment == before, "what stands goes on"
 
 
-@pytest.mark.parametrize("last_words", ["", "DriverOutOfMemory: the driver's JVM had too little"])
+@pytest.mark.parametrize(
+    ("last_words", "reason"),
+    [
+        ("", "CrashLoop"),
+        ("DriverLost: the driver's JVM ended with code 1", "CrashLoop"),
+        ("DriverOutOfMemory: the driver's JVM had too little", "OutOfMemory"),
+        ("DriverKilled: the driver's JVM was killed", "OutOfMemory"),
+    ],
+)
 def test_the_last_words_of_a_driver_that_has_ended_stand_in_the_status(
-    one: SparkWorld, last_words: str
+    one: SparkWorld, last_words: str, reason: str
 ) -> None:
     one.end_container("driver-1", "driver", last_words)
     one.round()
     assert one.status["spark"].get("failure", "") == last_words
     assert one.status["spark"]["phase"] == "CrashLoopBackOff"
-    assert one.condition("Ready")[1] == "CrashLoop"
+    _, found, message = one.condition("Ready")
+    assert found == reason
+    if reason == "OutOfMemory":
+        assert last_words.partition(": ")[2] in message
+        assert "spec.spark.driver.memoryOverhead" in message
+
+
+@pytest.mark.parametrize("code", [3, 52])
+def test_a_heap_that_is_too_small_for_an_executor_is_out_of_memory(
+    one: SparkWorld, code: int
+) -> None:
+    pod = f"{set_name('app-1')}-1"
+    one.scale(2)
+    one.round()
+    one.make_executors("app-1")
+    one.end_container(pod, "executor", "Terminating due to java.lang.OutOfMemoryError", code)
+    one.round()
+    _, reason, message = one.condition("Ready")
+    assert reason == "OutOfMemory"
+    assert f"The executor of pod {pod} had too little memory: its JVM ended with code" in message
+    assert "Raise spec.spark.executor.memoryOverhead (its Python workers) or memory" in message
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason", "remedy"),
+    [
+        ("PipelineFailed: KeyError: 'home'", "PipelineFails", "onFailure: deadLetter"),
+        ("OutOfMemory: an executor had too little memory. Raise spec.spark.executor.memory.",
+         "BatchesFail", "Raise spec.spark.executor.memory."),
+        ("HubNotRead: SourceError: the link is gone", "BatchesFail", "do they reach it"),
+        ("SlicesNotWritten: no container", "BatchesFail", "Look at the storage account"),
+        ("ReadTwice: keep it first", "BatchesFail", "keep it first"),
+    ],
+)  # fmt: skip
+def test_batches_that_fail_by_no_fault_of_their_events_have_a_remedy_of_their_own(
+    one: SparkWorld, failure: str, reason: str, remedy: str
+) -> None:
+    one.say("driver-1", applicationId="app-1", phase="running", failure=failure)
+    one.is_stuck(*OWNED)
+    one.round()
+    truth, found, message = one.condition("Stuck")
+    assert (truth, found) == ("True", reason)
+    assert failure in message
+    assert remedy in message
+    assert ("deadLetter" in message) is (reason == "PipelineFails")
 
 
 def test_a_ledger_that_is_to_go_waits_for_the_driver_that_holds_it() -> None:

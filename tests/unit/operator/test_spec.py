@@ -49,7 +49,7 @@ def problem(document: Document) -> str:
 
 def test_the_short_example_gets_the_defaults() -> None:
     spec = read_spec(SHORT)
-    assert spec.source.event_hubs.hub == "telemetry"
+    assert spec.source.hubs.hub == "telemetry"
     assert spec.ledger.connection_string == Secret(secret="tidegate-embedded", key="storage")
     assert (spec.ledger.on_delete, spec.handler.config_map) == (OnDelete.KEEP, None)
     assert (spec.engine, spec.replicas, spec.paused) == (EngineKind.PYTHON, None, False)
@@ -59,7 +59,7 @@ def test_the_short_example_gets_the_defaults() -> None:
 
 def test_everything_can_be_written() -> None:
     spec = read_spec(EVERYTHING)
-    assert spec.source.event_hubs.start.kind == "time"
+    assert spec.source.hubs.start.kind == "time"
     assert spec.handler.config_map == "alarms-handler"
     assert spec.service_account_annotations["azure.workload.identity/client-id"].startswith("0000")
     assert spec.template is not None
@@ -104,7 +104,13 @@ def test_what_the_user_wants_of_the_size() -> None:
         ({"pausedPartitions": "3"}, "spec.pausedPartitions: write a list, not '3'"),
         ({"serviceAccountName": "mine", "serviceAccountAnnotations": {"a": "b"}},
          "leave out serviceAccountName, or annotate your own"),
-        ({"source": {"cosmos": {}}}, "spec.source.cosmos cannot be read by this version"),
+        ({"source": {"cosmos": {}}}, "spec.source.cosmos.database is missing"),
+        ({"source": {}}, "spec.source: write one source: eventHubs: {hub: NAME"),
+        ({"source": {"cosmos": {"database": "d", "container": "c"}}},
+         "spec.source.cosmos: write either connectionString or endpoint"),
+        ({"source": {"cosmos": {"database": "d", "container": "c", "endpoint": "https://a",
+                                "mode": "allVersionsAndDeletes", "start": "earliest"}}},
+         "spec.source.cosmos: allVersionsAndDeletes can begin at latest alone"),
         ({"ledger": {"container": "ledger", "onDelete": "Purge"}},
          "spec.ledger.onDelete: write one of Keep, Delete, not 'Purge'"),
         ({"source": {"eventHubs": {"hub": "h", "namespace": "n"}},
@@ -156,7 +162,7 @@ def test_a_consumer_reads_from_its_group_file_what_was_asked_for(document: Docum
     assert group.name == "home"
     assert group.spec.delivery.checkpoint == spec.delivery.checkpoint
     assert group.spec.delivery.backoff == spec.delivery.backoff
-    assert group.spec.source.event_hubs.start == spec.source.event_hubs.start
+    assert group.spec.source.hubs.start == spec.source.hubs.start
     assert group.spec.ledger.create == spec.ledger.create
     assert group.spec.handler.code == spec.handler.code
     # Again as the operator reads it: nothing else than the places of the secrets has changed.
@@ -226,4 +232,4 @@ def test_a_start_reads_back_as_it_was(written: Any) -> None:
     document["spec"]["source"]["eventHubs"]["start"] = written
     spec = read_spec(document)
     group = read_group(group_document("home", spec), "group.yaml")
-    assert group.spec.source.event_hubs.start == spec.source.event_hubs.start
+    assert group.spec.source.hubs.start == spec.source.hubs.start

@@ -4,6 +4,7 @@
 
 const HIDDEN_FOR = 30_000;
 const TRY_AGAIN = 3_000;
+const WAIT_MOST = 120_000;
 const numbers = new Intl.NumberFormat("en");
 const clock = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 
@@ -66,46 +67,69 @@ export function stateMark(state, tone) {
 
 // --- the connection
 
+/** `refused` is told why nothing new comes, and '' once it does again. */
 export function live(path, hears, refused) {
   let source = null;
   let hiding = null;
+  let again = null;
+  let turn = 0; // of those who come back: only the newest goes on
 
   function connect() {
-    source = new EventSource(path);
+    clearTimeout(again);
+    source?.close();
+    const opened = source = new EventSource(path);
     for (const [name, act] of Object.entries(hears)) {
-      source.addEventListener(name, (event) => act(JSON.parse(event.data)));
+      opened.addEventListener(name, (event) => act(JSON.parse(event.data)));
     }
-    source.onopen = () => state("live", "Live");
-    source.onerror = () => {
+    opened.onopen = () => { state("live", "Live"); refused(""); };
+    opened.onerror = () => {
       state("lost", "Reconnecting");
-      if (source?.readyState === EventSource.CLOSED) setTimeout(comeBack, TRY_AGAIN);
+      if (opened.readyState === EventSource.CLOSED) comeBackIn(TRY_AGAIN);
     };
+  }
+
+  function disconnect() {
+    clearTimeout(again);
+    source?.close();
+    source = null;
+  }
+
+  function comeBackIn(ms) {
+    clearTimeout(again);
+    again = setTimeout(comeBack, ms);
   }
 
   // A browser does not come back by itself from an answer that is none: why, is asked here.
   async function comeBack() {
+    const mine = turn += 1;
     if (document.hidden || source?.readyState === EventSource.OPEN) return;
-    source?.close();
-    source = null;
+    disconnect();
     try {
       const stop = new AbortController();
       const answer = await fetch(path, { signal: stop.signal, cache: "no-store" });
       const { status } = answer;
+      const why = status === 503 ? await answer.text() : `The server answers ${status}. This page tries again by itself.`;
       stop.abort();
+      if (mine !== turn || document.hidden) return;
       if (status === 401) location.assign("/login");
-      else if (status === 403 || status === 404) { state("lost", "Not live"); refused(await whyOf(status)); setTimeout(comeBack, TRY_AGAIN * 5); }
       else if (status === 200) connect();
-      else setTimeout(comeBack, TRY_AGAIN);
+      else {
+        const isNo = status === 403 || status === 404;
+        state("lost", isNo ? "Not live" : "Reconnecting");
+        refused(isNo ? whyOf(status) : why);
+        const asked = Math.min(WAIT_MOST, Number(answer.headers.get("Retry-After")) * 1000);
+        comeBackIn(asked || (isNo ? TRY_AGAIN * 5 : TRY_AGAIN));
+      }
     } catch {
-      setTimeout(comeBack, TRY_AGAIN);
+      // Nobody answers: the chip says so.
+      if (mine === turn) comeBackIn(TRY_AGAIN);
     }
   }
 
   document.addEventListener("visibilitychange", () => {
     clearTimeout(hiding);
-    if (document.hidden) {
-      hiding = setTimeout(() => { source?.close(); source = null; state("lost", "Paused"); }, HIDDEN_FOR);
-    } else if (!source) comeBack();
+    if (document.hidden) hiding = setTimeout(() => { disconnect(); state("lost", "Paused"); }, HIDDEN_FOR);
+    else if (!source || source.readyState === EventSource.CLOSED) comeBack();
   });
   connect();
   showWho();
@@ -120,10 +144,21 @@ function state(name, words) {
   setText(byId("link-state"), words);
 }
 
+/** How groups are asked and changed in a terminal: `kubectl consumergroup`, or `tidegate` without a cluster. */
+export const terminal = { isLocal: false };
+
+/** A command of one group. */
+export const commandText = (command, { name, namespace }) => (terminal.isLocal
+  ? `tidegate ${command} ${name}`
+  : `kubectl consumergroup ${command} ${name} -n ${namespace}`);
+
 async function showWho() {
   const answer = await fetch("/who", { cache: "no-store" }).catch(() => null);
   if (!answer?.ok) return;
   const told = await answer.json();
   byId("leave").hidden = !told.canLogOut;
+  terminal.isLocal = told.isLocal;
+  document.documentElement.dataset.local = String(told.isLocal);
+  for (const each of document.querySelectorAll("[data-in]")) each.hidden = (each.dataset.in === "machine") !== told.isLocal;
   setText(byId("who"), told.name);
 }

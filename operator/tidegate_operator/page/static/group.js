@@ -1,6 +1,6 @@
 // One group: how it is, who owns what, how it came to be so, and why it has the size that it has.
 
-import { agoText, byId, countText, live, make, plural, rateText, secondsText, setText, shortCount, stateMark, timeText, UNKNOWN } from "./common.js";
+import { agoText, byId, commandText, countText, live, make, plural, rateText, secondsText, setText, shortCount, stateMark, terminal, timeText, UNKNOWN } from "./common.js";
 import { chart } from "./charts.js";
 import { drawMap, drawMoves, moved } from "./map.js";
 
@@ -27,7 +27,7 @@ function draw() {
     make("li", each.isTrouble ? "bad" : "", make("b", "", each.reason || each.type), " ", each.message))));
   drawFacts();
   drawMap(group, Date.now());
-  drawMoves(moves, now());
+  drawMoves(moves, now(), group);
   drawCharts();
   drawWhy();
   drawMembers();
@@ -39,13 +39,18 @@ function drawFacts() {
   const { scaling } = group;
   const isLate = group.objectiveSeconds !== null && group.behindSeconds > group.objectiveSeconds;
   const grows = group.lag > 0 && scaling?.handling <= scaling?.arriving;
+  // What is handled in batches is behind between them; that is no growth.
+  const keepsUp = grows && !isLate && group.ready * scaling.perConsumer > scaling.arriving;
+  const [drain, pace] = keepsUp ? ["Keeps up", "more could be handled"]
+    : grows ? ["Grows", "more comes than is handled"]
+    : [secondsText(group.drainSeconds), group.drainSeconds === null ? "not known" : "at this pace"];
   const facts = [
     ["Consumers", `${countText(group.ready)} of ${countText(group.wanted)}`, "ready"],
     ["Lag", countText(group.lag), group.lagKind === "exact" ? "events" : `events, ${group.lagKind}`],
-    ["Oldest event waits", secondsText(group.behindSeconds), group.objective ? `objective: ${group.objective}` : "no objective", isLate ? "late" : ""],
+    ["Oldest event waits", secondsText(group.behindSeconds), group.objective ? `${isLate ? "longer than the " : ""}objective: ${group.objective}` : "no objective", isLate ? "late" : ""],
     ["Arriving", rateText(scaling?.arriving), "events"],
     ["Handled", rateText(scaling?.handling), scaling?.perConsumer ? `${rateText(scaling.perConsumer)} each can` : "events"],
-    ["Time to drain", grows ? "Grows" : secondsText(group.drainSeconds), grows ? "more comes than is handled" : group.drainSeconds === null ? "not known" : "at this pace"],
+    ["Time to drain", drain, pace],
   ];
   byId("facts").replaceChildren(...facts.map(([name, value, more, className = ""]) => (
     make("div", className, make("dt", "", name), make("dd", "", value), make("dd", "quiet", more)))));
@@ -108,6 +113,9 @@ function drawConditions() {
   }));
 }
 
+const lettersCommand = () => (terminal.isLocal
+  ? "tidegate deadletters list --file GROUP.YAML" : commandText("deadletters list", group));
+
 function drawLetters() {
   setText(byId("letters"), group.onFailure === "deadLetter"
     ? `What fails by itself is put aside${group.deadLetters ? ` in ${group.deadLetters}` : ", in the ledger's container"}, and passed.`
@@ -116,7 +124,8 @@ function drawLetters() {
   setText(byId("letters-count"), group.onFailure !== "deadLetter" || count === null ? ""
     : count ? `${plural(count, "event")} put aside by the owners of now, since they began.` : "None since the owners of now began.");
   byId("letters-count").className = count ? "late" : "quiet";
-  setText(byId("letters-command"), `kubectl consumergroup deadletters list ${group.name} -n ${group.namespace}`);
+  byId("letters-command").hidden = group.onFailure !== "deadLetter";
+  setText(byId("letters-command"), lettersCommand());
 }
 
 const told = (change) => (data) => { change(data); draw(); };
@@ -127,6 +136,6 @@ live(`${location.pathname.replace(/\/$/, "")}/live`, {
   sample: told((data) => { samples = [...samples, data].slice(-MOST_SAMPLES); }),
   move: told((data) => { moves = [...moves, data]; moved(data); }),
   gone: () => { byId("trouble").hidden = false; setText(byId("trouble"), "This group was deleted. What is below is how it was last."); },
-}, (why) => { byId("trouble").hidden = false; setText(byId("trouble"), why); });
+}, (why) => { byId("trouble").hidden = !why; setText(byId("trouble"), why); });
 setInterval(() => { if (!document.hidden) draw(); }, AGAIN_EVERY);
 addEventListener("resize", draw);

@@ -23,7 +23,7 @@ function cells(group) {
   if (group.tone === "trouble" && group.note) state.append(make("span", "note quiet", group.note));
   const isLate = group.objectiveSeconds !== null && group.behindSeconds > group.objectiveSeconds;
   const waits = make("td", `number${isLate ? " late" : ""}`, secondsText(group.behindSeconds));
-  if (isLate) waits.append(make("span", "unseen", " (longer than the objective)"));
+  if (isLate) waits.append(make("span", "note", "longer than the objective"));
   const found = [
     ["Group", name],
     ["State", state],
@@ -63,11 +63,18 @@ function draw() {
   drawSum(shown);
 }
 
+// A sum of what is known says of how many groups it is not.
+function sumText(shown, name, text) {
+  const known = shown.filter((each) => each[name] !== null);
+  const sum = text(known.reduce((before, each) => before + each[name], 0));
+  const unknown = shown.length - known.length;
+  return unknown ? `at least ${sum}, ${plural(unknown, "group")} unknown` : sum;
+}
+
 function drawSum(shown) {
   const troubles = shown.filter((each) => each.tone === "trouble").length;
-  const consumers = shown.reduce((sum, each) => sum + (each.ready ?? 0), 0);
-  const lag = shown.reduce((sum, each) => sum + (each.lag ?? 0), 0);
-  const parts = [plural(shown.length, "group"), plural(consumers, "consumer"), `${shortCount(lag)} events wait`];
+  const parts = [plural(shown.length, "group"), sumText(shown, "ready", (sum) => plural(sum, "consumer")),
+    sumText(shown, "lag", (sum) => `${shortCount(sum)} events wait`)];
   if (troubles) parts.unshift(`${countText(troubles)} in trouble`);
   setText(byId("sum"), shown.length ? parts.join("  ·  ") : "");
 }
@@ -77,4 +84,4 @@ live("/live", {
   rows: (told) => { groups.clear(); for (const each of told) groups.set(keyOf(each), each); draw(); },
   row: (told) => { groups.set(keyOf(told), told); draw(); },
   gone: (told) => { groups.delete(keyOf(told)); draw(); },
-}, (why) => { byId("trouble").hidden = false; setText(byId("trouble"), why); });
+}, (why) => { byId("trouble").hidden = !why; setText(byId("trouble"), why); });

@@ -1,12 +1,14 @@
 // The map of a group's partitions: a lane for each member, warmer the longer events wait.
 
-import { agoText, byId, countText, make, plural, secondsText, setText, shortCount, timeText } from "./common.js";
+import { agoText, byId, commandText, countText, make, plural, secondsText, setText, shortCount, timeText } from "./common.js";
 
 // From how many seconds on a partition is one step warmer, where no objective says what is long.
 const STEPS = [2, 10, 60, 300];
 const SHARES = [0.1, 0.5, 1, 3];
 const MOVED_FOR = 6_000;
 const MOVES_SHOWN = 8;
+// Of so many a status tells who owns them: PARTITIONS_TOLD of status.py.
+const PARTITIONS_TOLD = 128;
 // So few have the whole width each.
 const FEW = 3;
 const movedAt = new Map();
@@ -18,11 +20,13 @@ const stepsOf = (objective) => (objective === null ? STEPS : SHARES.map((share) 
 function heatOf(partition, steps) {
   if (partition.lagKind === "lost") return "lost";
   if (partition.lag === null || partition.lagKind === "unknown") return "unknown";
-  return String(steps.filter((step) => (partition.behindSeconds ?? 0) >= step).length);
+  if (partition.lag > 0 && partition.behindSeconds === null) return "unknown";
+  return String(steps.filter((step) => partition.behindSeconds >= step).length);
 }
 
 function cell(partition, steps, now) {
-  const waits = partition.lag === null ? "unknown" : partition.behindSeconds ? secondsText(partition.behindSeconds) : "";
+  const isUnknown = partition.lag === null || (partition.lag > 0 && partition.behindSeconds === null);
+  const waits = isUnknown ? "unknown" : partition.behindSeconds ? secondsText(partition.behindSeconds) : "";
   const node = make("li", "cell",
     make("b", "", partition.partition),
     make("span", "", partition.lagKind === "lost" ? "lost" : shortCount(partition.lag)),
@@ -51,8 +55,8 @@ export function drawMap(group, now) {
   const states = group.partitionStates;
   byId("map").hidden = !states.length;
   byId("map-none").hidden = states.length > 0;
-  setText(byId("map-none"), group.partitionCount > 128
-    ? `This group has ${countText(group.partitionCount)} partitions, too many for its status. kubectl consumergroup partitions ${group.name} -n ${group.namespace} shows them.`
+  setText(byId("map-none"), group.partitionCount > PARTITIONS_TOLD
+    ? `This group has ${countText(group.partitionCount)} partitions, too many for its status. ${commandText("partitions", group)} shows them.`
     : "The partitions are not known yet.");
   const owned = Map.groupBy(states, (each) => each.owner ?? "");
   const members = new Map(group.members.map((each) => [each.name, each]));
@@ -93,7 +97,10 @@ export function moved(move) {
   arriving.add(move.partition);
 }
 
-export function drawMoves(moves, now) {
+export function drawMoves(moves, now, group) {
+  setText(byId("moves-none"), group.partitionCount > PARTITIONS_TOLD
+    ? `Not known: this group has more than ${PARTITIONS_TOLD} partitions, and its status does not tell who owns which. ${commandText("watch", group)} shows hand-overs.`
+    : "None since this console began to look.");
   byId("moves-none").hidden = moves.length > 0;
   byId("moves").replaceChildren(...moves.slice(-MOVES_SHOWN).reverse().map((each) => make("li", "",
     make("time", "", timeText(each.at * 1000)), make("b", "", `Partition ${each.partition}`),

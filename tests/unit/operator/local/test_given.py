@@ -12,6 +12,7 @@ from support.tree import ROOT
 from tidegate.settings import SettingsError
 from tidegate_operator.kinds import Document
 from tidegate_operator.local.given import HANDLER_HASH, Given, read
+from tidegate_operator.local.places import PARTITION_KEY
 
 OURS = {"events": "the-hub", "storage": "the-storage"}
 SPEC = """\
@@ -57,7 +58,7 @@ def test_the_example_of_twelve_lines_gets_a_hub_and_storage_of_ours() -> None:
         ("tidegate-embedded", "events"): "the-hub",
         ("tidegate-embedded", "storage"): "the-storage",
     }
-    assert found.hubs == {"telemetry": {"$Default"}}
+    assert found.wanted.hubs == {"telemetry": {"$Default"}}
     assert only(found)["metadata"] == {"name": "home-activity", "namespace": "default"}
 
 
@@ -126,7 +127,32 @@ def test_the_hubs_that_are_needed_are_named_once_with_all_their_consumer_groups(
     letters = "  delivery:\n    onFailure: deadLetter\n    deadLetters: {eventHub: {hub: letters, "
     third = text(more=f"{letters}connectionString: {EMBEDDED[0]}}}}}\n")
     found = given(tmp_path, other, third)
-    assert found.hubs == {"telemetry": {"$Default", "alarms"}, "letters": {"$Default"}}
+    assert found.wanted.hubs == {"telemetry": {"$Default", "alarms"}, "letters": {"$Default"}}
+
+
+def test_the_containers_that_are_needed_are_named_with_their_partition_keys(
+    tmp_path: Path,
+) -> None:
+    account = "connectionString: {secret: s, key: cosmos}"
+    written = f"""\
+apiVersion: tidegate.dev/v1alpha1
+kind: ConsumerGroup
+metadata: {{name: orders, annotations: {{{PARTITION_KEY}: /customer}}}}
+spec:
+  source: {{cosmos: {{database: shop, container: orders, {account}}}}}
+  ledger: {{cosmos: {{database: shop, container: leases, {account}}}}}
+  handler: {{code: "pkg.handler:handle"}}
+  delivery:
+    onFailure: deadLetter
+    deadLetters: {{cosmos: {{database: shop, container: poison}}}}
+"""
+    found = given(tmp_path, written)
+    assert found.wanted.containers == {
+        "shop/orders": ("/customer", True),
+        "shop/leases": ("/id", False),
+        "shop/poison": ("/partition", False),
+    }
+    assert secrets_in(found, {"cosmos": "the-account"}) == {("s", "cosmos"): "the-account"}
 
 
 def test_what_needs_a_cluster_is_passed_over_and_said(tmp_path: Path) -> None:

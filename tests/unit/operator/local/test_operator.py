@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from support.api_contract import group
-from support.azurite import free_port
 from support.wait import wait_until_async
 from tidegate_operator.kinds import (
     CONFIG_MAP,
@@ -26,6 +25,7 @@ from tidegate_operator.kinds import (
 from tidegate_operator.local.admission import admit
 from tidegate_operator.local.api import LocalApi, watching
 from tidegate_operator.local.controllers import Controllers
+from tidegate_operator.local.ports import free_port
 from tidegate_operator.local.store import Store
 from tidegate_operator.running import Operator
 from tidegate_operator.secrets import KnownSecrets

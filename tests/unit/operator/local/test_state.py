@@ -13,6 +13,7 @@ from tidegate_operator.kube_errors import Invalid
 from tidegate_operator.local.azurite import VARIABLE, find_azurite
 from tidegate_operator.local.embedded import EmbeddedError, port_of
 from tidegate_operator.local.given import Given
+from tidegate_operator.local.places import Wanted
 from tidegate_operator.local.refreshing import Refreshing
 from tidegate_operator.local.state import NotRunningError, Served, State, default_folder
 
@@ -114,7 +115,7 @@ class Saved:
         text = self.path.read_text()
         if text == "wrong":
             raise SettingsError("line 5 is wrong")
-        return Given(files=[self.path], hubs=dict(self.hubs))
+        return Given(files=[self.path], wanted=Wanted(hubs=dict(self.hubs)))
 
     def take(self, _: Given) -> None:
         if self.fails is not None:
@@ -148,8 +149,8 @@ def test_what_is_wrong_is_said_once_and_what_stood_goes_on(tmp_path: Path) -> No
     assert saved.said == [
         "what was saved is not taken: line 5 is wrong",
         "what was saved is not taken: the hub cannot be changed",
-        "what was saved is not taken: the embedded hub has no hub other yet: start `tidegate up` "
-        "again for it",
+        "what was saved is not taken: there is no embedded other yet: start `tidegate up` again "
+        "for it",
     ]
     saved.hubs = {"telemetry": set()}
     saved.save("mended, at last")

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from typing import Any
 
 import pytest
 
 from tidegate_operator.scaling import Decision, Policy, Reason, Report
 from tidegate_operator.scaling.report import document_of, restored
+from tidegate_operator.scaling.trials import JOINED_WITHIN_S, Look, watched
 from unit.operator.scaling.small_traffic import Traffic
 
 # Hours of a group's life: `make test` runs them.
 pytestmark = pytest.mark.slow
+
+LONG_AFTER = math.inf
 
 
 def reported(world: Traffic) -> dict[str, Any]:
@@ -31,7 +35,7 @@ def busy() -> Traffic:
 def test_what_was_decided_comes_back_as_it_was_said() -> None:
     world = busy()
     said = json.loads(json.dumps(reported(world)))
-    history, asked = restored(said)
+    history, asked = restored(said, LONG_AFTER)
     assert asked == world.replicas
     assert [(each.before, each.decision.replicas) for each in history.records] == [
         (each.before, each.decision.replicas) for each in world.history.records
@@ -59,7 +63,7 @@ def test_what_somebody_else_decides_is_not_gone_on_with() -> None:
     world = busy()
     assert world.last is not None
     report = Report(world.policy, world.history, world.last, instead="spec.replicas says 4")
-    assert restored(document_of(report))[1] is None
+    assert restored(document_of(report), LONG_AFTER)[1] is None
 
 
 @pytest.mark.parametrize(
@@ -74,10 +78,26 @@ def test_what_somebody_else_decides_is_not_gone_on_with() -> None:
     ],
 )
 def test_a_status_that_somebody_has_edited_harms_nobody(said: Any) -> None:
-    history, _ = restored(said)
+    history, _ = restored(said, LONG_AFTER)
     assert history.records == ()
     assert history.costs.per_member is None
     assert history.trials.start_s > 0
+
+
+def test_a_step_that_was_just_asked_for_is_under_way_and_one_of_long_ago_is_not() -> None:
+    world = Traffic(lambda _, s: 25.0 if s > 300 else 2.5, start_s=30).run(320)
+    said = reported(world)
+    (record,) = [each for each in world.history.records if each.before < each.decision.replicas]
+    history, asked = restored(said, record.at + 10.0)
+    step = history.trials.step
+    assert step is not None and asked is not None
+    assert (step.before, step.after) == (record.before, asked)
+    assert history.trials.start_left_s(record.at + 10.0) < history.trials.start_s
+    joined = watched(history.trials, Look(record.at + 60.0, asked, 0.0, 0.0, None))
+    assert joined.step is not None and joined.step.joined_at is not None
+    assert joined.starts_s == history.trials.starts_s, "nobody saw how long they took"
+    assert restored(said, record.at + JOINED_WITHIN_S + 1.0)[0].trials.step is None
+    assert restored({**said, "wanted": 1}, record.at + 10.0)[0].trials.step is None
 
 
 def test_what_was_of_no_use_is_still_known_afterwards() -> None:
@@ -86,7 +106,7 @@ def test_what_was_of_no_use_is_still_known_afterwards() -> None:
     ).run(700)
     said = reported(world)
     assert said["ofNoUseAbove"] == 3
-    world.history, _ = restored(said)
+    world.history, _ = restored(said, LONG_AFTER)
     world.run(60)
     assert world.replicas == 3
 

@@ -139,3 +139,15 @@ def test_nothing_is_learnt_from_who_has_just_begun_to_say_what_it_handles() -> N
     assert works_of(begun, without=unsettled.keys()) == ()
     later = replace(look(7.0, partition(200), partition(200)))
     assert not unsettled_of(unsettled, begun, later)
+    warming = unsettled_of(unsettled_of({}, nobody, taken), taken, begun, is_cost_known=True)
+    assert unsettled_of(warming, begun, later), "what is known is not given up for slow beginnings"
+    assert not unsettled_of(warming, begun, replace(later, at=3.0 + FIGURES_S))
+
+
+def test_an_operator_that_begins_learns_nothing_from_who_may_have_taken_or_let_go_just_before() -> (
+    None
+):
+    first = look(0.0, partition(200), partition(200, owner="b"))
+    unsettled = unsettled_of({}, None, first)
+    assert set(unsettled) == {"a", "b"}
+    assert not unsettled_of(unsettled, first, replace(first, at=FIGURES_S))

@@ -1,0 +1,154 @@
+"""From the version before to this one and back, with events flowing: `make test-upgrade`.
+
+Rules: the version before is a whole one, its chart, its kind and its image, as cluster/previous.py
+takes them from git. The tests are one story in order, of one group whose every event is counted;
+hub and storage keep everything in memory and are this version's all the time. At the end the kind
+of this version is on the cluster.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.cluster_api import until
+from support.cluster_counting import PARTITIONS, PODS, Counted, Seen, counted_group
+from support.cluster_kubectl import Kubectl
+from support.cluster_manifests import TIDEGATE
+from support.cluster_release import NAME, Release, a_release, apply_kind
+from support.helm_chart import Helm
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+PREVIOUS = os.environ.get("TIDEGATE_PREVIOUS_IMAGE", "")
+_SETTLED_SECONDS = 120
+
+
+def image(name: str) -> dict[str, Any]:
+    repository, _, tag = name.rpartition(":")
+    return {"repository": repository, "tag": tag}
+
+
+@pytest.fixture(scope="module")
+def release(
+    cluster: Kubectl, helm_program: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Release]:
+    """The version before, installed by its own chart."""
+    tree = os.environ.get("TIDEGATE_PREVIOUS")
+    assert tree and PREVIOUS, "there is no version before: run `make test-upgrade`, which builds it"
+    chart = Path(tree, "charts", "tidegate")
+    helm = Helm(helm_program, tmp_path_factory.mktemp("helm"), cluster.kubeconfig)
+    try:
+        with a_release(helm, cluster, chart, image=image(PREVIOUS)) as release:
+            yield release
+    finally:
+        apply_kind(cluster)
+
+
+@pytest.fixture(scope="module")
+def storage(release: Release) -> Iterator[str]:
+    with release.storage() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def counted(
+    release: Release, storage: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Counted]:
+    with counted_group(release, tmp_path_factory.mktemp("counted"), storage) as counted:
+        yield counted
+
+
+def until_on(counted: Counted, wanted: str) -> None:
+    """Until the group is settled, and each of its pods runs the image."""
+
+    def is_on() -> bool:
+        images = {
+            container["image"]
+            for pod in counted.group.pods()
+            for container in pod["spec"]["containers"]
+        }
+        return images == {wanted} and counted.group.is_settled(PODS)
+
+    counted.group.until(f"{PODS} pods of {wanted}", is_on, _SETTLED_SECONDS)
+
+
+def until_led(release: Release, wanted: str) -> None:
+    """Until the operator that acts is of the image."""
+
+    def is_led() -> bool:
+        found = release.api.list("pods", "app.kubernetes.io/name=tidegate-operator")
+        led = [pod for pod in found if release.leader().startswith(pod["metadata"]["name"])]
+        return [pod["spec"]["containers"][0]["image"] for pod in led] == [wanted]
+
+    release.until_ready()
+    until(is_led, 60, f"an operator of {wanted} to lead")
+
+
+def assert_each_moved_once_at_most(seen: Seen) -> None:
+    moved = [change.partition for change in seen.moves]
+    assert len(moved) == len(set(moved)), sorted(moved)
+    assert seen.duplicates == 0
+
+
+def test_an_operator_of_this_version_runs_consumers_of_the_one_before(
+    cluster: Kubectl, release: Release, counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    until_on(counted, PREVIOUS)
+    wished = counted.group.there()["spec"]
+    with counted.measured() as seen:
+        apply_kind(cluster)
+        release.change("upgrade", consumer={"image": PREVIOUS})
+        until_led(release, TIDEGATE)
+        until_on(counted, PREVIOUS)
+    with capsys.disabled():
+        print(seen.told("kind and operator of this version, consumers of the one before"))
+    assert_each_moved_once_at_most(seen)
+    assert wished.items() <= counted.group.there()["spec"].items()
+
+
+def test_consumers_of_this_version_take_over_from_those_of_the_one_before(
+    release: Release, counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with counted.measured() as seen:
+        release.change("upgrade")
+        until_on(counted, TIDEGATE)
+    with capsys.disabled():
+        print(seen.told("consumers of this version"))
+    assert_each_moved_once_at_most(seen)
+    assert len(seen.moves) == PARTITIONS
+
+
+def test_a_rollback_gives_everything_back_to_the_version_before(
+    release: Release, counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The kind stays: it holds what groups of this version may have said."""
+    with counted.measured() as seen:
+        ran = release.helm.tried("rollback", NAME, "1", "--namespace", release.namespace)
+        assert ran.returncode == 0, ran.stderr
+        until_led(release, PREVIOUS)
+        until_on(counted, PREVIOUS)
+    with capsys.disabled():
+        print(seen.told("back to the version before"))
+    assert_each_moved_once_at_most(seen)
+    assert len(seen.moves) == PARTITIONS
+
+
+def test_everything_sent_through_all_of_it_was_handled_once(
+    counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = counted.stop_sending()
+
+    def is_handled() -> bool:
+        counted.read_on()
+        return counted.log.is_handled(PARTITIONS, sent)
+
+    until(is_handled, 60, f"{sent} events of each partition", counted.log.standing)
+    with capsys.disabled():
+        print(f"\n{sent * PARTITIONS} events sent, {counted.log.duplicates} handled twice")
+    counted.assert_exact()
+    assert counted.log.duplicates == 0
