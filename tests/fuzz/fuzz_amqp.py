@@ -3,18 +3,13 @@
 Rules:
 - A parser may raise AmqpError and nothing else; a connection may raise nothing at all.
 - Where two readers exist for one thing, they must agree.
-- `run.py` starts this file once for each parser, because the fuzzer ends the process when it is
-  done, and gives it the path that imports need.
 """
 
 from __future__ import annotations
 
-import sys
-import tempfile
-from collections.abc import Callable
-from pathlib import Path
-
 import atheris
+
+from support.fuzzing import Target, main
 
 with atheris.instrument_imports(include=["tidegate_amqp"]):
     from support import amqp_owner, amqp_samples
@@ -129,7 +124,7 @@ def _fuzz_connection(data: bytes, *, initiator: bool) -> None:
     assert owner.sent_bytes < MAX_OUTPUT
 
 
-PARSERS: dict[str, Callable[[bytes], None]] = {
+PARSERS: dict[str, Target] = {
     "values": fuzz_values,
     "performatives": fuzz_performatives,
     "frames": fuzz_frames,
@@ -141,19 +136,5 @@ PARSERS: dict[str, Callable[[bytes], None]] = {
 }
 
 
-def main() -> None:
-    """fuzz_amqp.py PARSER [option of libFuzzer ...] or fuzz_amqp.py PARSER --replay FILE"""
-    name, *options = sys.argv[1:]
-    target = PARSERS[name]
-    if options[:1] == ["--replay"]:
-        target(Path(options[1]).read_bytes())
-        return
-    with tempfile.TemporaryDirectory() as corpus:
-        for number, seed in enumerate(amqp_samples.seeds(name)):
-            Path(corpus, str(number)).write_bytes(seed)
-        atheris.Setup([sys.argv[0], *options, corpus], target)
-        atheris.Fuzz()
-
-
 if __name__ == "__main__":
-    main()
+    main(PARSERS, amqp_samples.seeds)

@@ -12,8 +12,8 @@ from model.stage import Stage, Steps
 from model.storage import PARTITION
 from model.tenures import Facts, Leave
 from tidegate.member import messages as m
+from tidegate.member.phases import Phase
 from tidegate.member.steps import NEVER
-from tidegate.member.tenure import Phase
 from tidegate.ports import CreateOwnership, ReadOwnership, Renew
 
 

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 from model.numbered import Numbered
 from model.storage import PARTITION
 from tidegate.member import messages as m
-from tidegate.member.tenure import Phase, Tenure
+from tidegate.member.phases import Phase
+from tidegate.member.tenure import Tenure
 from tidegate.model import Checkpoint, Owner, Ownership
 from tidegate.ports import Operation
 from tidegate.settings import MemberSettings

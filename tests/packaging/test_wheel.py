@@ -40,10 +40,19 @@ with client:
     client.send_event(EventData("hello"), partition_id="3")
     print(client.get_partition_properties("3")["last_enqueued_sequence_number"])
 """
+WRITE_AND_READ = """
+import sys
+from azure.cosmos import CosmosClient
+
+with CosmosClient.from_connection_string(sys.argv[1]) as client:
+    events = client.get_database_client("sensors").get_container_client("events")
+    events.create_item({"id": "1", "home": "h1"})
+    print(*(item["id"] for item in events.query_items_change_feed(start_time="Beginning")))
+"""
 ENTRY_POINTS = """
 from importlib.metadata import entry_points, version
 
-for point in entry_points(group="pytest11"):
+for point in sorted(entry_points(group="pytest11")):
     print(point.name, point.value)
 print("version", version("tidegate"))
 """
@@ -111,11 +120,21 @@ def installed() -> Iterator[Installed]:
 
 @pytest.fixture
 def hub_output(installed: Installed) -> Iterator[str]:
-    """What the installed hub says once it is ready; it is asked to end afterwards, and does."""
-    log = installed.folder.with_name("hub.log")
+    yield from served(installed, "tidegate-hub")
+
+
+@pytest.fixture
+def cosmos_output(installed: Installed) -> Iterator[str]:
+    yield from served(installed, "tidegate-cosmos", "--container", "sensors/events:/home:2")
+
+
+def served(installed: Installed, program: str, *options: str) -> Iterator[str]:
+    """What an installed server says once it is ready; it is asked to end afterwards, and does."""
+    log = installed.folder.with_name(f"{program}.log")
+    ports = ("--port", "0", "--admin-port", "0")
     with log.open("w") as sink:
-        hub = subprocess.Popen(
-            [installed.programs / "tidegate-hub", "serve", "--port", "0", "--admin-port", "0"],
+        server = subprocess.Popen(
+            [installed.programs / program, "serve", *ports, *options],
             cwd=installed.folder,
             env=installed.environment(),
             stdout=sink,
@@ -123,18 +142,18 @@ def hub_output(installed: Installed) -> Iterator[str]:
         )
     try:
         wait_until(
-            lambda: "ready" in log.read_text() or hub.poll() is not None,
+            lambda: "ready" in log.read_text() or server.poll() is not None,
             READY_SECONDS,
-            "the installed hub to be ready",
+            f"the installed {program} to be ready",
             detail=log.read_text,
         )
-        assert hub.poll() is None, log.read_text()
+        assert server.poll() is None, log.read_text()
         yield log.read_text()
-        hub.send_signal(signal.SIGTERM)
-        assert hub.wait(STOP_SECONDS) == 0, log.read_text()
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(STOP_SECONDS) == 0, log.read_text()
     finally:
-        hub.kill()
-        hub.wait()
+        server.kill()
+        server.wait()
 
 
 def found(pattern: str, text: str) -> str:
@@ -156,15 +175,27 @@ def test_the_installed_wheel_serves_the_sdk_and_the_admin_page(
     assert list(installed.folder.iterdir()) == []
 
 
+def test_the_installed_cosmos_serves_the_sdk_and_the_admin_api(
+    installed: Installed, cosmos_output: str
+) -> None:
+    connection_string = found(r"^connection string: (.*)$", cosmos_output)
+    admin = found(r"^admin: (\S+)$", cosmos_output)
+    with urllib.request.urlopen(f"{admin}openapi.json", timeout=READY_SECONDS) as answer:
+        assert b"tidegate-cosmos" in answer.read()
+    read = installed.output_of("python", "-c", WRITE_AND_READ, connection_string)
+    assert read == "1\n"
+
+
 def test_the_installed_wheel_has_the_consoles_files(installed: Installed) -> None:
     """They are looked at without the operator's own packages, which are not among the core's."""
     names = installed.output_of("python", "-c", CONSOLE_FILES).split()
     assert {"console.css", "group.html", "group.js", "groups.html", "login.html"} <= set(names)
 
 
-def test_the_installed_wheel_names_its_pytest_plugin_and_its_version(installed: Installed) -> None:
-    """The plugin's module is named, not loaded: pytest is not among the core's packages."""
+def test_the_installed_wheel_names_its_pytest_plugins_and_its_version(installed: Installed) -> None:
+    """The plugins' modules are named, not loaded: pytest is not among the core's packages."""
     assert installed.output_of("python", "-c", ENTRY_POINTS).splitlines() == [
+        "tidegate_cosmos tidegate_cosmos.testing",
         "tidegate_hub tidegate_hub.testing",
         f"version {tidegate.__version__}",
     ]

@@ -7,9 +7,12 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from support.browser import Browser
 from support.wait import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,6 +20,9 @@ HOMES = ROOT / "examples" / "home-security"
 KEY = "k" * 43
 READY_SECONDS = 60.0
 STOP_SECONDS = 15.0
+
+
+Again = Callable[[], "Program"]
 
 
 class Program:
@@ -87,3 +93,53 @@ def running(program: Program) -> Iterator[Program]:
         yield program
     finally:
         program.end()
+
+
+@contextlib.contextmanager
+def refusing(port: str, why: str) -> Iterator[None]:
+    """A server in the place of another one: it answers 503 to everything."""
+
+    class Refusal(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(503)
+            self.send_header("Content-Type", "text/plain; charset=utf-8")
+            self.send_header("Retry-After", "1")
+            self.end_headers()
+            self.wfile.write(why.encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", int(port)), Refusal) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def hidden(browser: Browser, *, is_hidden: bool) -> None:
+    """As if another page were looked at, or this one again."""
+    browser.run(
+        f"Object.defineProperty(document, 'hidden', {{value: {str(is_hidden).lower()}, "
+        "configurable: true}); document.dispatchEvent(new Event('visibilitychange'))"
+    )
+
+
+def survives_a_refusal_while_hidden(browser: Browser, server: Program, again: Again) -> None:
+    """A page that was refused while nobody looked says why, and is live again on one stream."""
+    link = "document.querySelector('#link-state').dataset.state"
+    server.end()
+    with refusing(server.port, "There is no room just now."):
+        browser.wait("!document.querySelector('#trouble').hidden", "the reason", 30)
+        assert browser.text("#trouble") == "There is no room just now."
+        hidden(browser, is_hidden=True)
+        # Its own attempts end now: it is hidden.
+        browser.wait(f"{link} === 'lost'", "the loss")
+    with running(again()):
+        for is_hidden in (False, True, False, False):
+            hidden(browser, is_hidden=is_hidden)
+        browser.wait(f"{link} === 'live'", "the page to come back", 30)
+        browser.wait("document.querySelector('#trouble').hidden", "the reason to go")

@@ -3,14 +3,16 @@
     python tests/page/shown_groups.py --speed 4 [--tokens] [--port P]
 
 Each line on its standard input is an act: `burst`, `calm`, `kill`, `state NAME WORD`,
-`delete NAME`, `end`. It says where it serves. With --tokens Kubernetes is asked who may see what:
-`all` sees every namespace, `homes` only that one, everybody else is nobody.
+`status NAME JSON` (null for what is not known), `delete NAME`, `end`. It says where it serves. With
+--tokens Kubernetes is asked who may see what: `all` sees every namespace, `homes` only that one,
+everybody else is nobody.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -90,6 +92,9 @@ class ShownGroups:
             case ["state", name, word]:
                 each = self.others[name]
                 self.others[name] = {**each, "status": {**each["status"], "state": word}}
+            case ["status", name, text]:
+                each = self.others[name]
+                self.others[name] = {**each, "status": {**each["status"], **json.loads(text)}}
             case ["delete", name]:
                 del self.others[name]
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from page.looks import look_at
-from page.programs import Program, console, running
+from page.programs import Program, console, running, survives_a_refusal_while_hidden
 from page.shown_groups import HOSTILE
 from support.browser import Browser
+from unit.operator.plugin_groups import state
 
 IS_LIVE = "document.querySelector('#link-state').dataset.state === 'live'"
 ROW = "[...document.querySelectorAll('#groups tbody tr')].find((row) => row.dataset.key === '{}')"
@@ -46,6 +47,26 @@ def test_groups_are_shown_those_in_trouble_first_and_change_as_they_do(
     browser.wait(f"{ROW.format('homes/alarms')}.dataset.tone === 'trouble'", "the trouble")
     server.act("delete alarms")
     browser.wait(f"!{ROW.format('homes/alarms')}", "the group to be gone")
+    assert browser.complaints() == []
+
+
+def test_what_is_not_known_is_said_to_be_so_and_never_shown_as_nothing(
+    browser: Browser, server: Program
+) -> None:
+    browser.open(server.url)
+    browser.wait("document.querySelectorAll('#groups tbody tr').length === 5", "the groups")
+    assert "at least" not in browser.text("#sum")
+    unknown = [state("0", "home-a"), state("1", "home-b", lag=70, behindSeconds=None)]
+    status = {"lag": None, "lagKind": "unknown", "behind": None, "partitionStates": unknown}
+    server.act(f"status alarms {json.dumps(status)}")
+    sums = "/at least .* events wait, 1 group unknown/.test({}.textContent)"
+    browser.wait(sums.format("document.querySelector('#sum')"), "that one is not known")
+    waits = "querySelector('[data-label=\"Oldest waits\"]')"
+    assert browser.run(f"return {ROW.format('homes/alarms')}.{waits}.textContent") == "–"
+    browser.open(f"{server.url}/groups/homes/alarms")
+    browser.wait("document.querySelectorAll('.cell').length === 2", "the partitions")
+    heats = "return [...document.querySelectorAll('.cell')].map((each) => each.dataset.heat)"
+    assert sorted(browser.run(heats)) == ["0", "unknown"]
     assert browser.complaints() == []
 
 
@@ -90,6 +111,71 @@ def test_a_page_comes_back_after_its_server(browser: Browser, tmp_path: Path) ->
         browser.wait(IS_LIVE, "the page to come back")
         again.act("burst")
         browser.wait(f"{CONSUMERS} === '6 of 6'", "what is new", 60)
+
+
+def test_a_page_that_is_refused_says_why_and_comes_back(browser: Browser, tmp_path: Path) -> None:
+    first = console(tmp_path)
+    browser.open(first.url)
+    browser.wait(IS_LIVE, "the page to be live")
+    survives_a_refusal_while_hidden(browser, first, lambda: console(tmp_path, "--port", first.port))
+
+
+def test_what_is_late_is_so_in_words(browser: Browser, server: Program) -> None:
+    browser.open(server.url)
+    browser.wait("document.querySelectorAll('#groups tbody tr').length === 5", "the groups")
+    late = [state("0", "home-a", lag=70, behindSeconds=90.0)]
+    scaling = {"mode": "Auto", "objective": "within 60s", "decisions": []}
+    status = {"lag": 70, "behind": "90s", "partitionStates": late, "scaling": scaling}
+    server.act(f"status alarms {json.dumps(status)}")
+    words = "longer than the objective"
+    row = ROW.format("homes/alarms")
+    browser.wait(f"{row}.innerText.includes('{words}')", "the word")
+    browser.open(f"{server.url}/groups/homes/alarms")
+    browser.wait(f"document.querySelector('#facts').innerText.includes('{words}')", "the word")
+
+
+@pytest.mark.parametrize(
+    ("behind", "each_can", "word"), [(2, 900, "Keeps up"), (90, 900, "Grows"), (2, 9, "Grows")]
+)
+def test_what_waits_for_its_batch_is_not_said_to_grow(
+    browser: Browser, server: Program, behind: int, each_can: int, word: str
+) -> None:
+    waiting = [state("0", "home-a", lag=70, behindSeconds=behind)]
+    scaling = {
+        **{"mode": "Auto", "objective": "within 60s", "decisions": []},
+        **{"arriving": 100, "handling": 80, "perConsumer": each_can},
+    }
+    status = {"lag": 70, "behind": f"{behind}s", "partitionStates": waiting, "scaling": scaling}
+    server.act(f"status alarms {json.dumps(status)}")
+    browser.open(f"{server.url}/groups/homes/alarms")
+    browser.wait(f"document.querySelector('#facts').innerText.includes('{word}')", "the word")
+
+
+MANY = {"partitions": 200, "partitionStates": []}
+
+
+def test_without_a_cluster_commands_are_those_that_there_are(
+    browser: Browser, server: Program
+) -> None:
+    server.act(f"status alarms {json.dumps(MANY)}")
+    browser.open(f"{server.url}/groups/homes/alarms")
+    told = "document.querySelector('#map-none').textContent.includes('tidegate partitions alarms')"
+    browser.wait(told, "the command", 30)
+    # Who owns what is not told of so many: "none" would be a guess.
+    assert browser.text("#moves-none").startswith("Not known: this group has more than 128")
+    assert "kubectl" not in browser.run("return document.querySelector('main').innerText")
+    assert not browser.run("return document.querySelector('#letters-command').checkVisibility()")
+
+
+def test_in_a_cluster_commands_are_kubectls(browser: Browser, guarded: Program) -> None:
+    guarded.act(f"status alarms {json.dumps(MANY)}")
+    browser.open(guarded.url)
+    browser.type("#token", "homes")
+    browser.click("main button")
+    browser.wait("document.querySelectorAll('#groups tbody tr').length === 3", "the groups")
+    browser.open(f"{guarded.url}/groups/homes/alarms")
+    told = "kubectl consumergroup partitions alarms -n homes"
+    browser.wait(f"document.querySelector('#map-none').textContent.includes('{told}')", "it", 30)
 
 
 def test_what_others_wrote_is_text(browser: Browser, server: Program) -> None:

@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from page.looks import look_at
-from page.programs import Program, link, residents, running
+from page.programs import (
+    Program,
+    link,
+    residents,
+    running,
+    survives_a_refusal_while_hidden,
+)
 from support.activity_writer import ActivityWriter, Reading
 from support.browser import Browser
 from support.wait import wait_until
@@ -43,8 +49,10 @@ class Homes:
         said.append(Reading(home, "glass", 1, now - 20_000.5, alarm=True))
         self._writer.write(sorted(said, key=lambda each: each.at))
 
-    def say(self, home: str, kind: str, value: int = 1, *, alarm: bool = False) -> None:
-        self._writer.write([Reading(home, kind, value, time.time(), alarm)])
+    def say(
+        self, home: str, kind: str, value: int = 1, *, alarm: bool = False, ago_s: float = 0.0
+    ) -> None:
+        self._writer.write([Reading(home, kind, value, time.time() - ago_s, alarm)])
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +76,7 @@ def opened(browser: Browser, server: Program, home: str) -> None:
 def test_a_home_has_its_day_on_its_page(
     browser: Browser, server: Program, homes: Homes, pictures: Path
 ) -> None:
+    homes.say("home-000001", "motion", 0)
     opened(browser, server, "home-000001")
     browser.wait(HAS_SENSORS, "the sensors")
     browser.wait(HAS_DAY, "the whole day")
@@ -75,6 +84,7 @@ def test_a_home_has_its_day_on_its_page(
     assert browser.text("#hero-title") == "All is quiet"
     assert "Glass broken" in browser.text("#recent")
     assert f"Motion {homes.motions:,}" in browser.text("#day-sum")
+    assert "Motion" in browser.run("return document.querySelector('#hour-table').textContent")
     assert "Motion" in browser.run(
         "return document.querySelector('#day').ariaLabel ?? "
         "document.querySelector('#day').getAttribute('aria-label')"
@@ -123,10 +133,52 @@ def test_a_page_comes_back_after_its_server_and_has_what_it_missed(
     first.end()
     browser.wait("document.querySelector('#link-state').dataset.state === 'lost'", "the loss")
     assert browser.text("#sensors") != ""
+    browser.wait("document.querySelector('#hero-title').textContent.startsWith('No news since')",
+                 "it to say so", 30)  # fmt: skip
     homes.say("home-000004", "smoke", alarm=True)
     with running(residents(homes.storage, tmp_path, first.port)):
         browser.wait(IS_LIVE, "the page to come back")
         browser.wait("document.querySelector('#hero').dataset.state === 'alarm'", "the alarm")
+
+
+def test_a_home_that_has_fallen_silent_is_not_called_quiet(
+    browser: Browser, server: Program, homes: Homes, pictures: Path
+) -> None:
+    homes.say("home-000006", "door", 0, ago_s=900)
+    opened(browser, server, "home-000006")
+    browser.wait("document.querySelectorAll('#sensors li').length === 1", "the door")
+    assert browser.text("#hero-title").startswith("No news since")
+    assert "not known" in browser.text("#hero-text")
+    look_at(browser, pictures, "home-silent")
+
+
+def test_every_new_reading_is_measured_and_none_is_read_aloud(
+    browser: Browser, server: Program, homes: Homes
+) -> None:
+    homes.say("home-000007", "door", 0)
+    opened(browser, server, "home-000007")
+    browser.wait("document.querySelectorAll('#sensors li').length === 1", "the door")
+    homes.say("home-000007", "door", 1)
+    browser.wait("Number(document.documentElement.dataset.delay)", "the delay to be told")
+    # Of another kind, and older than what was heard last.
+    homes.say("home-000007", "motion", 1, ago_s=40)
+    most = "Number(document.documentElement.dataset.delayMost)"
+    browser.wait(f"{most} >= 40", "the late one to be measured")
+    assert browser.run(f"return {most}") < 60
+    assert "from the sensor" in browser.text("#link-state")
+    spoken = "return [...document.querySelectorAll('[role=status], [aria-live]')]"
+    assert "sensor" not in browser.run(f"{spoken}.map((each) => each.textContent).join()")
+
+
+def test_a_page_that_is_refused_says_why_and_comes_back(
+    browser: Browser, homes: Homes, tmp_path: Path
+) -> None:
+    homes.say("home-000008", "door", 0)
+    first = residents(homes.storage, tmp_path)
+    opened(browser, first, "home-000008")
+    survives_a_refusal_while_hidden(
+        browser, first, lambda: residents(homes.storage, tmp_path, first.port)
+    )
 
 
 def test_a_link_that_opens_nothing_says_what_to_do(
@@ -169,7 +221,7 @@ def test_the_page_is_used_by_keyboard(browser: Browser, server: Program) -> None
         if browser.run("return document.activeElement.tagName") == "SUMMARY":
             break
     browser.press(ENTER)
-    wait_until(lambda: "Hour" in browser.text("#day-table"), 10, "the table")
+    wait_until(lambda: "Minute" in browser.text("#hour-table"), 10, "the table")
 
 
 def test_a_home_that_was_never_heard_says_so(

@@ -107,6 +107,7 @@ MUTATIONS = (
     # One for each checker that is not among them
     _m("checkpoints run ahead of handlers", 0, "P2", tenure_life.checkpoints_ahead, Kind.KILLS),
     _m("a tenure begins anew", 0, "P3", tenure_life.begins_anew, Kind.KILLS),
+    _m("what memory has ahead is never due", 0, "P4", tenure_life.never_due, Kind.STALL),
     _m("a reader goes back to the checkpoint", 0, "P5", tenure_life.reads_again, Kind.HUB),
     _m("orphans are claimed late", 0, "P6", whole_member.claims_late, Kind.KILLS),
     _m("nobody says what it declines", 0, "P6", whole_member.declines_nothing, worlds=hanging),

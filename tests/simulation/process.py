@@ -47,7 +47,7 @@ class Process:
         self._offset = world.dice.random() * 1e5
         self.rate = 1.0 + world.script.drift * (2.0 * world.dice.random() - 1.0)
         self.settings = world.settings_of(name, weight)
-        self._member = Member(self.settings, str(life), world.new_id, inherited)
+        self._member = Member(self.settings, str(life), world.new_id, inherited, world.lineage)
         self._keeper = KeeperThread(self)
         self.remembered: Leases = inherited
         self.is_dead = self.is_stopped = self.is_asked_to_stop = False
@@ -266,7 +266,7 @@ class Process:
     # --- readers: one a partition at a time, also across tenures
 
     def _open(self, command: m.OpenReader) -> None:
-        reader = WorldReader(self, command)
+        reader = self.world.new_reader(self, command)
         if command.partition in self.readers:
             self._waiting[command.partition] = reader
         else:

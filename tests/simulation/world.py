@@ -14,6 +14,7 @@ from simulation.history import Did, Handled, Record, name_of
 from simulation.hub import Hub, position_of
 from simulation.operator_of_world import Operator
 from simulation.process import Leases, Process
+from simulation.reader import WorldReader
 from simulation.script import RosterFacts, Script, Trouble
 from simulation.storage import Storage
 from simulation.troubles import Troubles
@@ -32,6 +33,7 @@ from tidegate.ports import (
     Renew,
     WriteOwnership,
 )
+from tidegate.ports.lineage import FLAT, Lineage
 from tidegate.settings import MemberSettings
 
 _MOVES = (Acquire, Change, Join, Release, WriteOwnership)
@@ -53,6 +55,7 @@ class World:
         self.storage = Storage(
             self.clock, self.ledger, self.weather, self.dice, script.latency_s, self.record
         )
+        self.lineage: Lineage = FLAT
         self.partitions = list(script.partition_ids())
         self._timetable = {partition: self._times(0.0) for partition in self.partitions}
         self.hub = Hub(self.clock, self._timetable, self.record)
@@ -67,6 +70,9 @@ class World:
         self.clock.at(script.quiet_from, self.troubles.end_all)
 
     # --- what the parts of a world ask for
+
+    def new_reader(self, process: Process, command: m.OpenReader) -> WorldReader:
+        return WorldReader(process, command)
 
     def new_id(self) -> str:
         self._ids += 1

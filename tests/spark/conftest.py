@@ -22,6 +22,7 @@ from support.driven_group import COUNTING, COUNTING_HANDLER, DrivenGroup, NewDri
 from support.spark_jars import INSTALLED, kept_jars
 from support.spark_streams import NewStream, SparkStream, local_session
 from tidegate.spark.java import ensure_java
+from tidegate_cosmos.testing import RunningCosmos
 from tidegate_hub.testing import RunningHub
 
 
@@ -89,13 +90,18 @@ def new_driven(hub_server: RunningHub, azurite: str, tmp_path: Path) -> Iterator
 
 @pytest.fixture(scope="session")
 def spark(
-    hub_server: RunningHub, azurite: str, java_home: Path, tmp_path_factory: pytest.TempPathFactory
+    hub_server: RunningHub,
+    cosmos_server: RunningCosmos,
+    azurite: str,
+    java_home: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[SparkSession]:
     """A session for the tests of the source; its processes have the secrets of CommandGroup."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {
             **{"JAVA_HOME": str(java_home), "PYSPARK_PYTHON": sys.executable},
             **{"EVENTS": hub_server.connection_string, "STORAGE": azurite},
+            "COSMOS": cosmos_server.connection_string,
         }.items():
             patch.setenv(name, value)
         patch.delenv("SPARK_HOME", raising=False)

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
 
 SETTINGS = {
     "spark.app.name": "adding",
+    "spark.authenticate": "true",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "600m",
@@ -26,6 +27,7 @@ SETTINGS = {
     "spark.kubernetes.allocation.pods.allocator": "statefulset",
     "spark.kubernetes.container.image": "nobody.example/spark",
     "spark.kubernetes.driver.pod.name": "driver",
+    "spark.network.crypto.enabled": "true",
     "spark.ui.enabled": "false",
 }
 

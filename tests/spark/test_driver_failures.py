@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from support.driven_group import COUNTING, NAME, NewDriven, truth
+from support.fault_proxy import Refuse, fault_proxy
+from support.letters import letters_of
+from support.wait import wait_until
 from tidegate.commands.codes import Code
+from tidegate_hub.testing import RunningHub
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -42,6 +46,23 @@ def checked(n):
         raise ValueError("the number %d is not to be had" % n)
     return n
 """
+# It waits with what was planned until a file is there, and says so by another.
+HELD_UP = (
+    COUNTING
+    + """
+import time
+from pathlib import Path
+count = pipeline
+here = Path(__file__).parent
+
+def pipeline(df, context):
+    (here / "planned").touch()
+    while not (here / "open").exists():
+        time.sleep(0.05)
+    count(df, context)
+"""
+)
+FAILS_AT_ONCE = "sparkConf: {spark.task.maxFailures: '1'}"
 HUNGRY = """
 from pyspark.sql import functions as F
 
@@ -157,9 +178,42 @@ def test_what_the_pipeline_imports_goes_to_the_workers_and_their_errors_come_bac
 
 
 def test_executors_without_memory_are_told_apart_with_what_to_do(new_driven: NewDriven) -> None:
-    driven = new_driven(HUNGRY, more="sparkConf: {spark.task.maxFailures: '1'}")
+    driven = new_driven(HUNGRY, more=FAILS_AT_ONCE)
     driven.group.send("0", 0, 1)
     driven.start()
     driven.until_said("an executor had too little memory", 300)
     assert "Raise spec.spark.executor.memory" in driven.said
     driven.group.stop(NAME)
+
+
+@pytest.mark.parametrize("on_failure", ["deadLetter", "halt"])
+def test_a_hub_that_is_away_for_long_is_no_fault_of_the_events(
+    new_driven: NewDriven, hub_server: RunningHub, on_failure: str
+) -> None:
+    delivery = f"{{onFailure: {on_failure}, attempts: 1, backoff: {{mostSeconds: 1}}}}"
+    # One event and one attempt: blamed once, it would be put aside, or all would stand still.
+    driven = new_driven(HELD_UP, partitions=1, delivery=delivery, more=FAILS_AT_ONCE)
+    group = driven.group
+    with fault_proxy(hub_server.port, is_http=False) as network:
+        group.environment["EVENTS"] = hub_server.connection_string.replace(
+            f":{hub_server.port}", f":{network.port}"
+        )
+        group.send("0", 0, 1)
+        driven.start()
+        wait_until((group.folder / "planned").exists, 300, "a batch", lambda: driven.said[-3000:])
+        network.add(Refuse())
+        network.cut()
+        (group.folder / "open").touch()
+        # Halves of two partitions of twenty events would be down to one event by then.
+        wait_until(
+            lambda: driven.figure("batches_failed_total{") >= 1,
+            300,
+            "batches to fail",
+            lambda: driven.said[-3000:],
+        )
+        assert driven.figure('reason="HubNotRead"') >= 1
+        network.clear()
+        driven.until_totals(1)
+    assert driven.totals() == truth(1, 0, 1)
+    assert letters_of(group) == []
+    group.stop(NAME)

@@ -98,6 +98,11 @@ def test_an_executor_starts_as_spark_asks_works_and_leaves_when_its_pod_is_to_en
         assert container["args"] == ["executor"]
         assert container["lifecycle"]["preStop"]["exec"]["command"] == ["/opt/decom.sh"]
         said = environment_of(container, pod["metadata"]["name"])
+        # As the engine's settings have it: Spark makes a secret, and tells it in no other way.
+        secret = said["_SPARK_AUTH_SECRET"]
+        assert len(secret) >= 32
+        others = [text for name, text in said.items() if name != "_SPARK_AUTH_SECRET"]
+        assert not [text for text in (*others, log.read_text()) if secret in text]
         said["SPARK_CONF_DIR"] = str(tmp_path)
         said["SPARK_LOCAL_DIRS"] = str(tmp_path)
         entry = ("-I", "-m", "tidegate.spark.entry", *container["args"])

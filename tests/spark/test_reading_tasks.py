@@ -17,7 +17,7 @@ from tidegate.ports import SourceError
 from tidegate.sources.eventhubs import NativeSource
 from tidegate.spark.columns import columns_of
 from tidegate.spark.desk_client import DeskClient
-from tidegate.spark.fetching import Fetcher
+from tidegate.spark.fetching import Fetcher, Hub
 from tidegate.spark.hub_place import HubPlace
 from tidegate.spark.positions import Turn, TurnRead
 from tidegate.spark.reading_tasks import ReadElsewhereError, UndecodableError, read_task
@@ -161,6 +161,7 @@ def test_what_comes_after_a_turn_is_not_fetched_with_it(
     worker.world.send(bodies(range(1_000)))
     worker.rows(turn("0", -1, 99))
     (hub,) = worker.reading._hubs.values()
+    assert isinstance(hub, Hub)
     (attached,) = hub._attached.values()
     assert attached.ahead == []
     assert attached.room.waiting_bytes == 0
@@ -193,9 +194,11 @@ def test_a_turn_of_which_nothing_is_left_ends(worker: Worker) -> None:
     worker.world.inject("expire_retention", before_sequence=60)
     assert worker.rows(turn("0", 9, 49)) == []
     (report,) = worker.desk.reports
-    assert (report.sequence, report.events, report.lost) == (9, 0, 0)
+    # It has passed what will never come, so that nothing is planned there again.
+    assert (report.sequence, report.events, report.lost) == (49, 0, 40)
     # What came for it belongs to the next turn.
-    assert worker.rows(turn("0", 9, 69)) == expected("0", 60, 69)
+    assert worker.rows(turn("0", 49, 69)) == expected("0", 60, 69)
+    assert worker.desk.reports[1].lost == 10
 
 
 def test_an_end_that_the_hub_never_had_is_refused(worker: Worker) -> None:

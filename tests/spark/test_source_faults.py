@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from support.command_group import CommandGroup
+from support.letters import letters_of
 from support.spark_streams import NewStream, SparkStream, sent
 from support.wait import wait_until
-from tidegate.commands import wiring
-from tidegate.delivery.letters import DeadLetter
 from tidegate.model import BEGINNING
 from tidegate.sources.eventhubs import NativeSource
 
@@ -27,18 +26,6 @@ def send_poison(stream: SparkStream) -> None:
     stream.group.send("0", 0, 2)
     stream.send_bodies([b'{"n": "three"}'])
     stream.group.send("0", 3, 5)
-
-
-def letters_of(group: CommandGroup) -> list[DeadLetter]:
-    async def read() -> list[DeadLetter]:
-        setup = wiring.set_up(group.file, group.environment, runs_code=False)
-        letters = wiring.blob_letters(setup)
-        try:
-            return [await letters.read(listed.id) for listed in await letters.list()]
-        finally:
-            await letters.close()
-
-    return asyncio.run(read())
 
 
 def test_an_event_that_cannot_be_decoded_is_put_aside_and_passed(new_stream: NewStream) -> None:

@@ -12,9 +12,8 @@ from typing import Any
 
 from tidegate_amqp import Connection, ConnectionSettings, Source, Symbol, Target
 from tidegate_amqp.events import ConnectionOpened, Event, LinkAttached, SessionBegun
-from tidegate_hub.admin.messages import Request, Response
-from tidegate_hub.admin.routes import respond
-from tidegate_hub.admin.table import ROUTES
+from tidegate_http.messages import Request, Response
+from tidegate_hub.admin.listener import answered
 from tidegate_hub.client import Client
 from tidegate_hub.config import parse_hub
 from tidegate_hub.ingest import Arrival
@@ -47,7 +46,7 @@ def call(
     if body is not None:
         named.setdefault("content-type", "application/json")
     data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-    response = respond(ROUTES, server, Request(method, path, named, data), NOW)
+    response = answered(server, Request(method, path, named, data), NOW)
     is_json = response.body and "json" in response.content_type
     return response, json.loads(response.body) if is_json else None
 

@@ -11,7 +11,6 @@ import contextlib
 import os
 import re
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,13 +53,6 @@ def azurite_program() -> Path:
             f"Azurite was not found at {program}: run `make test`, which installs it"
         )
     return program
-
-
-def free_port() -> int:
-    """A port of loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def connection_string(port: int) -> str:

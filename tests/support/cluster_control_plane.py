@@ -15,15 +15,15 @@ import json
 import secrets
 import ssl
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from support.azurite import free_port
 from support.cluster_kubectl import Kubectl
 from support.wait import wait_until
+from tidegate_operator.local.ports import free_port
 
 READY_SECONDS = 60.0
 HOST = "127.0.0.1"
@@ -31,8 +31,13 @@ SIGNED_BY = "https://kubernetes.default.svc"
 
 
 @contextlib.contextmanager
-def bare_control_plane(programs: Path, folder: Path) -> Iterator[Kubectl]:
-    """Start one from the folder of Kubernetes' programs; its state goes to the other folder."""
+def bare_control_plane(
+    programs: Path, folder: Path, options: Sequence[str] = ()
+) -> Iterator[Kubectl]:
+    """Start one from the folder of Kubernetes' programs; its state goes to the other folder.
+
+    `options` are more of the API server's own.
+    """
     folder.mkdir(parents=True)
     running: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -53,7 +58,7 @@ def bare_control_plane(programs: Path, folder: Path) -> Iterator[Kubectl]:
         _write_keys(folder, token)
         stores, peers, answers, tells = (free_port() for _ in range(4))
         start("etcd", *_etcd(folder, stores, peers))
-        start("kube-apiserver", *_api_server(folder, stores, answers))
+        start("kube-apiserver", *_api_server(folder, stores, answers), *options)
         kubeconfig = _write_kubeconfig(folder, answers, token)
         wait_until(
             lambda: ended() or _is_ready(folder, answers, token), READY_SECONDS, "the API", ended

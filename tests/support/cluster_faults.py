@@ -32,6 +32,26 @@ while True:
         break
     time.sleep(0.01)
 """
+# Stopped for so long, whatever becomes of who asked for it.
+_PAUSE = f"""
+import os, sys, time
+pid = {_PROCESS}
+os.kill(pid, 19)
+print("stopped", flush=True)
+time.sleep(float(sys.argv[1]))
+os.kill(pid, 18)
+"""
+# Programs that want all the time that the container may have, and end by themselves.
+_STARVE = """
+import subprocess, sys
+seconds, count = sys.argv[1:]
+program = "import sys, time; end = time.monotonic() + float(sys.argv[1])" + chr(10)
+program += "while time.monotonic() < end: pass"
+started = [subprocess.Popen([sys.executable, "-c", program, seconds]) for _ in range(int(count))]
+print("starving", flush=True)
+for each in started:
+    each.wait()
+"""
 # The node's kubelet starts it again.
 KILL_API_SERVER = """
 import os
@@ -75,6 +95,26 @@ def delete_and_kill(kubectl: Kubectl, pod: str) -> None:
     with kubectl.speaking("exec", pod, "--", "python", "-c", _KILL_WHEN_ASKED) as lines:
         assert next(lines).strip() == "stopped"
         kubectl.said("delete", "pod", pod, "--wait=false")
+
+
+@contextlib.contextmanager
+def paused_process(kubectl: Kubectl, pod: str, seconds: float) -> Iterator[None]:
+    """The consumer of a pod is stopped for so long; the block ends when it goes on."""
+    with kubectl.speaking("exec", pod, "--", "python", "-c", _PAUSE, str(seconds)) as lines:
+        assert next(lines).strip() == "stopped"
+        yield
+        # Until then: the end of what it says.
+        assert list(lines) == []
+
+
+@contextlib.contextmanager
+def starved_process(kubectl: Kubectl, pod: str, seconds: float, hogs: int) -> Iterator[None]:
+    """So many others want what the container of a pod may have of the processor."""
+    words = (str(seconds), str(hogs))
+    with kubectl.speaking("exec", pod, "--", "python", "-c", _STARVE, *words) as lines:
+        assert next(lines).strip() == "starving"
+        yield
+        assert list(lines) == []
 
 
 def evict(kubectl: Kubectl, pod: str) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from support.cluster_api import ClusterApi
@@ -25,8 +26,10 @@ OPERATOR = f"{NAME}-operator"
 PLURAL = "consumergroups"
 KIND = "consumergroups.tidegate.dev"
 # Each for one group: two with one consumer group would take their readers from one another.
-HUBS = ["telemetry:16", "counted:12", "sized:8", "spark:6", *(f"{name}:4" for name in (
-    "words", "edited", "well", "image", "found", "removed", "letters", "first"))]  # fmt: skip
+HUBS = ["telemetry:16", "counted:12", "sized:8", "spark:6", "tried:6", *(f"{name}:4" for name in (
+    "words", "edited", "well", "image", "found", "removed", "letters", "first", "no-import",
+    "failing", "hungry", "aside", "tells", "raises", "leaky",
+    "prints"))]  # fmt: skip
 _READY_SECONDS = 90.0
 
 
@@ -42,10 +45,10 @@ class Release:
     def namespace(self) -> str:
         return self.inside.namespace
 
-    def change(self, verb: str, *arguments: str, **values: Any) -> str:
+    def change(self, verb: str, *arguments: str, chart: Path = CHART, **values: Any) -> str:
         """`helm install` or `helm upgrade`, with these values beside those of every test."""
         ran = self.helm.tried(
-            verb, NAME, str(CHART), "--namespace", self.namespace, "--values", "-", *arguments,
+            verb, NAME, str(chart), "--namespace", self.namespace, "--values", "-", *arguments,
             stdin=json.dumps(values_for(self.namespace) | values),
         )  # fmt: skip
         assert ran.returncode == 0, f"helm {verb}: {ran.stderr}{ran.stdout}"
@@ -112,7 +115,9 @@ def values_for(namespace: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def a_release(helm: Helm, cluster: Kubectl, **values: Any) -> Iterator[Release]:
+def a_release(
+    helm: Helm, cluster: Kubectl, chart: Path = CHART, **values: Any
+) -> Iterator[Release]:
     """Installed with hub and storage, and ready; gone afterwards, but for the kind."""
     with cluster.new_namespace("operated") as inside:
         api = ClusterApi(cluster.kubeconfig, inside.namespace)
@@ -120,9 +125,8 @@ def a_release(helm: Helm, cluster: Kubectl, **values: Any) -> Iterator[Release]:
         try:
             # Helm brings the kind where it is not there, and never changes one that is.
             if cluster.tried("get", "crd", KIND).returncode == 0:
-                crds = str(CHART / "crds")
-                cluster.said("apply", "--server-side", "--force-conflicts", "--filename", crds)
-            release.change("install", **values)
+                apply_kind(cluster, chart)
+            release.change("install", chart=chart, **values)
             release.until_ready()
             yield release
         finally:
@@ -130,6 +134,12 @@ def a_release(helm: Helm, cluster: Kubectl, **values: Any) -> Iterator[Release]:
             inside.tried("delete", KIND, "--all", "--wait", "--timeout=50s")
             helm.tried("uninstall", NAME, "--namespace", inside.namespace)
             api.close()
+
+
+def apply_kind(cluster: Kubectl, chart: Path = CHART) -> None:
+    """The kind as a chart has it, in place of the one that is there."""
+    crds = str(chart / "crds")
+    cluster.said("apply", "--server-side", "--force-conflicts", "--filename", crds)
 
 
 def event_hubs(hub: str, **more: Any) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from azure.storage.blob import ContainerClient
 
 from support.cluster_api import Document
 from support.cluster_counting import Counted, sender_pod
-from support.cluster_group import a_group
+from support.cluster_group import Group, a_group
 from support.cluster_manifests import config_map
 from support.cluster_release import Release
 from support.ledger_watch import ledger_watch
@@ -38,15 +38,18 @@ _HERE = Path(__file__).parent
 _RATE = "/scratch/rate"
 
 
-class Sized(Counted):
-    """See the module. Made by `sized_group`."""
+class Scaled:
+    """A group whose size its operator decides, and a pod that sends to it as fast as it is told."""
+
+    group: Group
+    sender: str
 
     def send(self, rate: float) -> float:
         """From now on so many events a second; when that began, by the nodes' clock."""
         kubectl, before = self.group.kubectl, self._rates()
         if before and before[-1][1] == rate:
             return before[-1][0]
-        kubectl.said("exec", "paced", "--", "sh", "-c", f"echo {rate:g} > {_RATE}")
+        kubectl.said("exec", self.sender, "--", "sh", "-c", f"echo {rate:g} > {_RATE}")
         found = self.group.until(
             f"{rate:g} events a second to be sent", lambda: self._rates()[len(before) :], 20
         )
@@ -54,8 +57,8 @@ class Sized(Counted):
 
     def _rates(self) -> list[tuple[float, float]]:
         """Since when the sender has sent how many a second."""
-        lines = (line.split() for line in self.group.kubectl.log("paced").splitlines())
-        return [(float(since), float(rate)) for since, rate in lines]
+        lines = (line.split() for line in self.group.kubectl.log(self.sender).splitlines())
+        return [(float(since), float(rate)) for since, rate, *_ in lines]
 
     def set(self, **changes: Any) -> None:
         """Changes spec.scaling."""
@@ -93,6 +96,12 @@ class Sized(Counted):
             return wanted if wanted and self.group.is_settled(wanted) else 0
 
         return self.group.until("the group to rest", rested, seconds)
+
+
+class Sized(Counted, Scaled):
+    """See the module. Made by `sized_group`."""
+
+    sender = "paced"
 
 
 @contextlib.contextmanager

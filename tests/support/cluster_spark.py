@@ -91,6 +91,11 @@ class SparkGroup:
             and "deletionTimestamp" not in each["metadata"]
         )
 
+    def restarts(self, pod: str) -> int:
+        """How often its container was begun anew."""
+        (container,) = self.group.kubectl.read("pod", pod)["status"]["containerStatuses"]
+        return int(container["restartCount"])
+
     def is_settled(self, executors: int) -> bool:
         status = self.group.status()
         members = {each["name"] for each in status.get("members", ())}
@@ -101,6 +106,8 @@ class SparkGroup:
             and len(self.pods("executor")) == executors
             and len(self.pods("driver")) == min(executors, 1)
             and set(self.group.owners().values()) <= members
+            # A pod is ready before its member has joined.
+            and len(set(self.group.owners().values())) == executors
             and len(self.group.owners()) == PARTITIONS
         )
 
@@ -108,6 +115,19 @@ class SparkGroup:
         self.group.until(
             f"{executors} executors that share all", lambda: self.is_settled(executors), seconds
         )
+
+    def figures(self, metric: str) -> float:
+        """Of the driver that lives, the sum of all lines of a metric."""
+        program = (
+            "from urllib.request import urlopen\n"
+            "print(urlopen('http://127.0.0.1:9090/metrics', timeout=10).read().decode())"
+        )
+        (driver,) = self.pods("driver")
+        python = "/opt/tidegate/bin/python"
+        said = self.group.kubectl.said("exec", driver, "--", python, "-c", program)
+        assert "tidegate_spark_batches_total" in said, "the driver tells its figures"
+        lines = [line for line in said.splitlines() if line.startswith(f"{metric}{{")]
+        return sum(float(line.rpartition(" ")[2]) for line in lines)
 
     def until_wanted(self, is_it: Any, seconds: float) -> int:
         def found() -> int:

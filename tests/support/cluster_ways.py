@@ -15,9 +15,9 @@ import subprocess
 import threading
 from collections.abc import Iterator
 
-from support.azurite import free_port
 from support.cluster_kubectl import Kubectl
 from support.wait import wait_until
+from tidegate_operator.local.ports import free_port
 
 _OPEN_SECONDS = 30.0
 _PAUSE_S = 0.3

@@ -36,7 +36,7 @@ from tidegate.model import Listing
 from tidegate.ports import List
 
 _TIDEGATE = Path(sys.executable).with_name("tidegate")
-_SEEN = """
+SEEN = """
 import os
 _log = os.open(__file__.replace("seen.py", "seen.log"), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 def see(*words):
@@ -96,7 +96,7 @@ class CommandGroup:
             hub.add_hub(self.name, partitions)
         with BlobServiceClient.from_connection_string(azurite) as service:
             service.create_container(self.name)
-        (folder / "seen.py").write_text(_SEEN, encoding="utf-8")
+        (folder / "seen.py").write_text(SEEN, encoding="utf-8")
         (folder / "handler.py").write_text(handler, encoding="utf-8")
         self.file = folder / "group.yaml"
         text = _FILE.format(

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ from contextlib import contextmanager
 
 from support.tree import ROOT
 from support.wait import wait_until
+from tidegate_operator.local.ports import free_port
 
 DEMO = (sys.executable, str(ROOT / "scripts" / "demo.py"))
 SMALL = {"HOMES": "200", "ENGINE": "python", "SEED": "11"}
@@ -30,11 +30,7 @@ SAID_S = 90.0
 
 def free_ports() -> dict[str, str]:
     """Two that are free now, by the names of the demo's variables."""
-    with socket.socket() as one, socket.socket() as other:
-        for probe in (one, other):
-            probe.bind(("127.0.0.1", 0))
-        ports = (one.getsockname()[1], other.getsockname()[1])
-    return {"PAGE_PORT": str(ports[0]), "CONSOLE_PORT": str(ports[1])}
+    return {"PAGE_PORT": str(free_port()), "CONSOLE_PORT": str(free_port())}
 
 
 class DemoProcess:

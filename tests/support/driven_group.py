@@ -16,6 +16,7 @@ import json
 import re
 import urllib.request
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +25,7 @@ import psutil
 from support.command_group import CommandGroup
 from support.wait import wait_until
 from tidegate.commands import wiring
+from tidegate.commands.last_words import ELSEWHERE
 from tidegate.model import Checkpoint, PartitionId
 from tidegate.ports import ReadCheckpoint
 
@@ -55,6 +57,8 @@ _SPARK = """\
     {more}
 """
 _EXECUTOR = "CoarseGrainedExecutorBackend"
+_SESSION = "org.apache.spark.deploy.SparkSubmit"
+_MASTER = "org.apache.spark.deploy.master.Master"
 _DAEMON = "pyspark.daemon"
 _PLANNER = "python_streaming_source_runner"
 
@@ -76,6 +80,10 @@ class DrivenGroup:
             "handler.py:handle", "pipeline.py:pipeline"
         )
         self.file.write_text(text + _SPARK.format(schema=schema, more=more), encoding="utf-8")
+        # Kubernetes gives each container such a file.
+        self.last_words = group.folder / "last-words"
+        self.last_words.touch()
+        group.environment[ELSEWHERE] = str(self.last_words)
 
     def start(self, *more: str, name: str = NAME) -> None:
         self.group.start(name, "--listen", "127.0.0.1:0", *more, file=self.file)
@@ -146,6 +154,11 @@ class DrivenGroup:
         with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
             return str(answer.read().decode())
 
+    def figure(self, words: str) -> float:
+        """Of a line of the metrics that holds these words; 0 where there is none yet."""
+        lines = [line for line in self.metrics().splitlines() if words in line]
+        return float(lines[0].rpartition(" ")[2]) if lines else 0.0
+
     # --- its processes
 
     @property
@@ -157,7 +170,15 @@ class DrivenGroup:
         return psutil.Process(self.pid).children(recursive=True)
 
     def executors(self) -> list[psutil.Process]:
-        return [each for each in self.tree() if _EXECUTOR in _command(each)]
+        return _that_run(_EXECUTOR, self.tree())
+
+    def jvms(self) -> list[psutil.Process]:
+        """The driver's own, which has the session."""
+        return _that_run(_SESSION, self.tree())
+
+    def masters(self) -> list[psutil.Process]:
+        """Spark's own, of whom workers and executors are asked for."""
+        return _that_run(_MASTER, self.tree())
 
     def planners(self) -> list[psutil.Process]:
         """The Python process of the query, which asks the driver what to read."""
@@ -172,6 +193,19 @@ class DrivenGroup:
             if _DAEMON in _command(child)
         ]
         return [worker for daemon in daemons for worker in daemon.children()]
+
+
+def _that_run(word: str, processes: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """Without their children: one that is about to run something else looks like its parent."""
+    found = {each.pid: each for each in processes if word in _command(each)}
+    return [each for each in found.values() if _parent(each) not in found]
+
+
+def _parent(process: psutil.Process) -> int:
+    try:
+        return int(process.ppid())
+    except psutil.Error:
+        return 0
 
 
 def _command(process: psutil.Process) -> str:

@@ -71,7 +71,7 @@ class Group(MemberLogs):
 
     # --- processes
 
-    def start(self, *names: str, **config: Any) -> None:
+    def start(self, *names: str, program: Path | None = None, **config: Any) -> None:
         for name in names:
             settings = {
                 **self._config,
@@ -84,7 +84,9 @@ class Group(MemberLogs):
             path.write_text(json.dumps(settings), encoding="utf-8")
             output = (self.directory / f"{name}.out").open("ab")
             self._processes[name] = subprocess.Popen(
-                [sys.executable, str(self._program), str(path)], stdout=output, stderr=output
+                [sys.executable, str(program or self._program), str(path)],
+                stdout=output,
+                stderr=output,
             )
             output.close()
 
@@ -95,6 +97,9 @@ class Group(MemberLogs):
         self.start(*names, gate=str(gate))
         wait_until(lambda: self.are_ready(names), 60, "all members to be ready", self.outputs)
         gate.touch()
+
+    def pids(self) -> list[int]:
+        return [process.pid for process in self._processes.values()]
 
     def signal(self, name: str, number: signal.Signals) -> float:
         """Sends a signal; gives when."""

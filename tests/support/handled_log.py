@@ -14,9 +14,10 @@ order is that of the handlers. Millions of events are a few numbers here: ranges
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+
+from tidegate_operator.conformance.stretches import Stretch
 
 
 class Given(NamedTuple):
@@ -38,39 +39,13 @@ class Owner(NamedTuple):
     who: str
 
 
-@dataclass
-class _Partition:
-    """How far it was handled, and what was passed over on the way."""
-
-    through: int = -1
-    gaps: list[tuple[int, int]] = field(default_factory=list)
-
-    def take(self, first: int, last: int) -> int:
-        """Counts a batch in; gives how many of its events had been handled before."""
-        again = max(0, min(last, self.through) - first + 1)
-        filled: list[tuple[int, int]] = []
-        for begin, end in self.gaps:
-            covered = max(0, min(last, end) - max(first, begin) + 1)
-            again -= covered
-            if covered == 0:
-                filled.append((begin, end))
-                continue
-            filled += [(begin, first - 1)] if begin < first else []
-            filled += [(last + 1, end)] if end > last else []
-        self.gaps = filled
-        if first > self.through + 1:
-            self.gaps.append((self.through + 1, first - 1))
-        self.through = max(self.through, last)
-        return again
-
-
 class HandledLog:
     """See the module."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._read_to = 0
-        self._partitions: dict[str, _Partition] = defaultdict(_Partition)
+        self._partitions: dict[str, Stretch] = defaultdict(Stretch)
         self._last: dict[Owner, int] = {}
         self.batches: list[Given] = []
         self.repeats: Counter[Owner] = Counter()
@@ -102,8 +77,7 @@ class HandledLog:
 
     def through(self, partition: str) -> int:
         """The last event up to which all was handled; -1 for none."""
-        found = self._partitions[partition]
-        return found.gaps[0][0] - 1 if found.gaps else found.through
+        return self._partitions[partition].whole
 
     def is_handled(self, partitions: int, events: int) -> bool:
         """Whether every partition has been handled up to so many events."""

@@ -1,6 +1,7 @@
 """Drives pure members by hand: their operations go to a ledger in memory at once, and come back.
 
-A reader that is opened opens; one that is asked to close closes. Time is what a test says it is.
+A reader that is opened opens, where `opens` says nothing else; one that is asked to close closes.
+Time is what a test says it is.
 `lost` names operations whose reply is lost after they were done; `refused` those that are not done.
 """
 
@@ -14,14 +15,16 @@ from tidegate.member import messages as m
 from tidegate.member.member import Member
 from tidegate.model import BEGINNING, Listing, PartitionId, Position
 from tidegate.ports import LedgerError, List, Operation, Refusal, Renew, Reply
+from tidegate.ports.lineage import FLAT, Lineage
 from tidegate.settings import MemberSettings
 
 
 class Desk:
     """A group with one ledger, and members that a test tells what happens."""
 
-    def __init__(self, *partitions: PartitionId) -> None:
+    def __init__(self, *partitions: PartitionId, lineage: Lineage = FLAT) -> None:
         self.ledger = MemoryLedger()
+        self.lineage = lineage
         self.now = 100.0
         self.partitions = partitions
         self.members: dict[str, Member] = {}
@@ -31,6 +34,8 @@ class Desk:
         self.refused: dict[type, list[Refusal]] = {}
         # Operations that a member sends and that wait for the test to let them go.
         self.is_held_back: Callable[[str, Operation], bool] = lambda *_: False
+        # Whether the source takes a position.
+        self.opens: Callable[[Position], bool] = lambda _: True
         self._ids = count(1)
 
     # --- members
@@ -43,10 +48,16 @@ class Desk:
         **settings: float,
     ) -> Member:
         made = MemberSettings(name, newcomer_grace_s=0.0, **settings)  # type: ignore[arg-type]
-        member = self.members[name] = Member(made, life, lambda: f"id-{next(self._ids)}", leases)
+        member = self.members[name] = Member(
+            made, life, lambda: f"id-{next(self._ids)}", leases, self.lineage
+        )
         self.said[name], self.kept[name] = [], {}
-        self.tell(name, m.PartitionsKnown(self.now, self.partitions))
+        self.ask(name)
         return member
+
+    def ask(self, name: str) -> None:
+        """It asks the source for its partitions, now."""
+        self.tell(name, m.PartitionsKnown(self.now, self.partitions, self.now))
 
     def tell(self, name: str, event: m.Event) -> list[m.Command]:
         """Tells a member something, and everything that follows at once; says what it commanded."""
@@ -99,6 +110,8 @@ class Desk:
                 self.kept[name].pop(command.partition, None)
             case m.ResolveStart():
                 yield m.StartResolved(self.now, command.partition, command.serial, BEGINNING)
+            case m.OpenReader() if not self.opens(command.position):
+                yield m.ReaderFailed(self.now, command.partition, command.serial, "not known")
             case m.OpenReader():
                 yield m.ReaderOpened(self.now, command.partition, command.serial)
             case m.CloseReader():
@@ -143,9 +156,9 @@ class Desk:
         return found
 
 
-def alone(*partitions: PartitionId) -> Desk:
+def alone(*partitions: PartitionId, lineage: Lineage = FLAT) -> Desk:
     """A member `a` that reads all partitions."""
-    desk = Desk(*(partitions or ("0",)))
+    desk = Desk(*(partitions or ("0",)), lineage=lineage)
     desk.join("a")
     desk.look()
     assert desk.reading("a") == sorted(desk.partitions)

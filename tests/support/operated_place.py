@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +63,7 @@ class Place:
 
     def there(self, kind: str, name: str = "home") -> dict[str, Any] | None:
         found = self.inside.tried("get", kind, name, "--output", "json")
-        return self.inside.read(kind, name) if found.returncode == 0 else None
+        return dict(json.loads(found.stdout)) if found.returncode == 0 else None
 
     def until(self, what: str, condition: Callable[[], object], seconds: float = SOON) -> None:
         wait_until(condition, seconds, what, self.told)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from typing import Any
 
 from support.operated_world import KEY, NAME, SETTINGS, WORKLOAD, OperatedWorld
@@ -198,6 +199,15 @@ class SparkWorld(OperatedWorld):
                             started_at=self.now)  # fmt: skip
         memory.perform_at(Announce(presence, lease), self.now)
         self._living[member] = lease
+
+    def is_stuck(self, *partitions: str) -> str:
+        """The first member says that it fails there, and gives its name."""
+        member, lease = next(iter(self._living.items()))
+        listing = self.ledger.memory.perform_at(List(), self.now)
+        assert isinstance(listing, Listing)
+        presence = replace(listing.members[member], stuck=frozenset(partitions))
+        self.ledger.memory.perform_at(Announce(presence, lease), self.now)
+        return member
 
     def leave(self, member: str) -> None:
         del self._living[member]

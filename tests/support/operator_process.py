@@ -19,12 +19,12 @@ from pathlib import Path
 
 import psutil
 
-from support.azurite import free_port
 from support.cluster_kubectl import Kubectl
 from support.tree import ROOT
 from support.wait import wait_until
+from tidegate_operator.local.ports import free_port
 
-READY_SECONDS = 40.0
+READY_SECONDS = 120.0
 STOP_SECONDS = 20.0
 IMAGE = "none.example/tidegate:1"
 LEASE = "tidegate-operator"
@@ -40,8 +40,9 @@ class OperatorProcess:
         name: str,
         kubeconfig: Path,
         within: Sequence[str] = (),
+        options: Sequence[str] = (),
     ) -> None:
-        """`within` are the first words of a command that runs it."""
+        """`within` are the first words of a command that runs it, `options` its last ones."""
         folder.mkdir(exist_ok=True, parents=True)
         self.name = name
         self.port = free_port()
@@ -54,7 +55,7 @@ class OperatorProcess:
         environment = {**os.environ, "PYTHONPATH": sources, "KUBECONFIG": str(kubeconfig)}
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*within, sys.executable, "-m", "tidegate_operator", "run", *arguments],
+                [*within, sys.executable, "-m", "tidegate_operator", "run", *arguments, *options],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                 env={**environment, "POD_NAME": name},
             )  # fmt: skip
@@ -124,9 +125,11 @@ def operator_process(
     name: str = "one",
     kubeconfig: Path | None = None,
     within: Sequence[str] = (),
+    options: Sequence[str] = (),
 ) -> Iterator[OperatorProcess]:
     """An operator for the namespace; it is killed at the end unless it has ended before."""
-    operator = OperatorProcess(inside, folder, name, kubeconfig or inside.kubeconfig, within)
+    reached = kubeconfig or inside.kubeconfig
+    operator = OperatorProcess(inside, folder, name, reached, within, options)
     try:
         yield operator
     finally:

@@ -89,6 +89,7 @@ def board_of(partitions: int, ours: int, *, name: str = "pod-1") -> Board:
 
 def every_fact(at: float = NOW) -> Iterator[facts.Fact]:
     """A fact of each kind that is counted."""
+    yield facts.UnitsSpent("leases", 12.5)
     yield facts.ReaderOpened(at, "0", 7)
     yield handled("0", 1_000, at=at)
     yield facts.BatchFailed(at, "0", 5, 1, "x", is_stuck=True, is_hung=True)

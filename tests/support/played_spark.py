@@ -26,11 +26,14 @@ from tidegate.commands import wiring
 from tidegate.model import PartitionId
 from tidegate.ops.observer import Fact, Observer, Reported
 from tidegate.ports import StolenError
+from tidegate.sources.cosmos.change import Change
 from tidegate.sources.eventhubs import NativeSource
 from tidegate.sources.native.event import Event
 from tidegate.spark.desk_client import DeskClient, Offset
+from tidegate.spark.feed_fetching import stretch_of
 from tidegate.spark.office import Office
 from tidegate.spark.positions import Batch, Turn, TurnRead, batch_from
+from tidegate.spark.source_place import place_of
 
 Numbers = dict[PartitionId, list[int]]
 
@@ -59,7 +62,7 @@ class PlayedSpark:
     office: Office
     heard: Heard
     desk: DeskClient
-    source: NativeSource
+    source: Any
     handled: dict[PartitionId, list[int]] = field(default_factory=lambda: defaultdict(list))
     read: Numbers = field(default_factory=dict)
     batches: list[Batch] = field(default_factory=list)
@@ -190,20 +193,47 @@ class PlayedSpark:
         return Counter((p, number) for p, numbers in self.handled.items() for number in numbers)
 
 
+class PlayedOnContainer(PlayedSpark):
+    """The same, on a container."""
+
+    async def read_turn(self, batch: Batch, turn: Turn) -> bool:
+        stretch = await stretch_of(self.source, turn)
+        changes: list[Change] = []
+        async with asyncio.timeout(60):
+            while not stretch.is_over:
+                changes += await stretch.next()
+        self.read[turn.partition] = [change["n"] for change in changes]
+        at = stretch.place.position
+        read = TurnRead(
+            batch.number,
+            turn.partition,
+            turn.epoch,
+            at.offset,
+            at.sequence,
+            changes[-1].enqueued_at if changes else None,
+            len(changes),
+            sum(change.size for change in changes),
+            units=1.5,
+        )
+        await asyncio.to_thread(self.desk.report, read)
+        return True
+
+
 @contextlib.asynccontextmanager
 async def played_spark(
     file: Path, environment: Mapping[str, str], *, name: str = "driver", scratch: Path | None = None
 ) -> AsyncIterator[PlayedSpark]:
     """An office without members, and what asks it."""
     setup = wiring.set_up(file, environment)
-    hub = setup.group.spec.source.event_hubs
     heard = Heard()
     office = Office(setup, name, observer=heard, scratch=scratch)
     await asyncio.to_thread(office.start)
-    source = NativeSource(setup.address, hub.hub, hub.consumer_group)
+    place = place_of(setup)
+    source = place.source()
     try:
         with DeskClient(office.address, office.token) as desk:
-            yield PlayedSpark(office, heard, desk, source)
+            kind = PlayedSpark if isinstance(source, NativeSource) else PlayedOnContainer
+            yield kind(office, heard, desk, source)
     finally:
         await source.close()
         await asyncio.to_thread(office.stop, 5.0)

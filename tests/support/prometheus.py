@@ -27,10 +27,10 @@ import pytest
 import yaml
 
 from steps import Size, one_at_a_time, step
-from support.azurite import free_port
 from support.tree import ROOT
 from support.wait import wait_until
 from tidegate.spark.debian import NotFetchedError, fetched, missing_tools
+from tidegate_operator.local.ports import free_port
 
 PACKAGE = "prometheus"
 _SIZE = Size(fetch_mb=35, disk_mb=95)

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
 from tidegate.slices.naming import PROJECTION, Version, version_of
-from tidegate.slices.shape import SliceError, SliceStorageError
+from tidegate.slices.shape import SliceError, SliceGone, SliceStorageError
 
 T = TypeVar("T")
 
@@ -30,6 +30,8 @@ class MemoryBlobs:
         self.writes_left: int | None = None
         self.reads = self.listings = 0
         self.is_silent = False
+        # What is there is listed, and may not be read.
+        self.refuses_reads = False
 
     async def put(self, version: Version, suffix: str, data: bytes) -> None:
         self._write()
@@ -53,10 +55,12 @@ class MemoryBlobs:
 
     async def range(self, version: Version, suffix: str, offset: int, length: int) -> bytes:
         self.reads += 1
+        if self.refuses_reads:
+            raise SliceStorageError("the storage account refuses this credential")
         try:
             return self.blobs[version.name(self.prefix, suffix)][offset : offset + length]
         except KeyError:
-            raise SliceStorageError(f"{version} is not there") from None
+            raise SliceGone(f"{version} is not there") from None
 
     async def below(self, beginning: str) -> dict[Version, int]:
         self.listings += 1

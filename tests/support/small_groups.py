@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from support.azurite import free_port
 from support.small_api import SmallApi
 from tidegate_operator.kinds import CONSUMER_GROUP, SECRET
+from tidegate_operator.local.ports import free_port
 
 
 def put_group(api: SmallApi, name: str = "activity", **spec: Any) -> None:

@@ -35,7 +35,7 @@ from tidegate_operator.local.state import NotRunningError, State
 
 HUB, PARTITIONS = "telemetry", 4
 NAME = "work"
-SOON, LATER, STOP_S = 30.0, 60.0, 60.0
+SOON, LATER, STOP_S = 30.0, 120.0, 60.0
 _HERE = Path(__file__).parent
 _SENDER = _HERE / "paced_sender.py"
 

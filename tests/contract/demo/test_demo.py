@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import signal
 import socket
+import subprocess
 import urllib.request
 from pathlib import Path
 
@@ -22,12 +23,25 @@ def text_of(url: str) -> str:
         return str(answer.read().decode())
 
 
+def said_by(line: str) -> str:
+    """What a line of the shell prints where the project is not on the PATH."""
+    surroundings = {"PATH": "/usr/bin:/bin"}
+    return subprocess.run(
+        line, shell=True, env=surroundings, capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+
+
 def test_both_pages_are_up_and_keys_do_what_they_say() -> None:
     with running_demo() as demo:
         demo.until_said(RUNS)
         assert "Groups · Tidegate" in text_of(demo.console())
         assert "<main" in text_of(demo.home())
         demo.until_said(r"activity \(python\): 1/1 consumers.*alarms \(python\): 1/1")
+        line = demo.until_said("and in a terminal (.+)\n")[1]
+        assert re.search(r"^alarms +eventhubs +python", said_by(line), re.MULTILINE), (
+            "the line works"
+        )
+        assert "alarms" in said_by(line.removesuffix("get") + "explain alarms")
         demo.until_said("with 6 sensors", demo.press("c"))
         demo.until_said("has joined", demo.press("k"))
         demo.until_said("alarms  Paused", demo.press("p"))
@@ -105,3 +119,11 @@ def test_every_total_is_what_was_sent_while_members_are_killed() -> None:
         assert demo.ended() == 0, demo.said
     assert re.search(r"demo: [1-9]\d* members were killed", demo.said), demo.said
     assert re.search(r"demo: exact: [\d,]+ readings", demo.said), demo.said
+    assert re.search(r"demo: on the pages of 20 homes exact: [1-9]", demo.said), demo.said
+
+
+def test_a_comparison_that_is_asked_to_end_ends() -> None:
+    with running_demo(DEMO_KILLS="2") as demo:
+        demo.until_said("members were killed")
+        demo.press("q")
+        assert demo.ended() == 0, demo.said

@@ -26,12 +26,12 @@ from support.fault_proxy import (
     Hold,
     LoseReply,
     Refuse,
+    Request,
     Swallow,
     fault_proxy,
     query,
 )
 from support.handled_log import HandledLog
-from support.http_text import Request
 from support.ledger_watch import LedgerWatch, ledger_watch
 from support.real_history import judged
 from support.steady_sender import steady_events

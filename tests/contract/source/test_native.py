@@ -145,8 +145,13 @@ async def test_an_identity_lets_it_in_and_its_token_is_renewed_before_it_ends(
 
 
 def test_an_identity_is_never_used_without_tls(native: SourceWorld) -> None:
-    with pytest.raises(SettingsError, match="give a connection string, or the host name"):
+    with pytest.raises(SettingsError, match="a key and an identity were given"):
         NativeSource(native.server.connection_string, native.hub, "$default", credential=Identity())
+
+
+def test_a_hub_without_a_key_and_without_an_identity_is_refused_with_what_to_write() -> None:
+    with pytest.raises(SettingsError, match="no key was given: write a connection string"):
+        NativeSource("h.servicebus.windows.net", "h", "$default")
 
 
 async def test_a_right_that_lapsed_is_renewed_and_reading_goes_on(native: SourceWorld) -> None:

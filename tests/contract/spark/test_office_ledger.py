@@ -154,4 +154,5 @@ async def test_a_driver_that_is_restarted_in_place_has_its_partitions_at_once(
         kept = (scratch / "driver-x1.leases").read_text()
         before = await listing_of(place)
     assert all(partition in kept for partition in before.ownerships)
-    assert (scratch / "driver-x1.leases").read_text() == "{}"
+    # Spark gives no number twice: what is handed over leaves nothing behind.
+    assert list(scratch.iterdir()) == []

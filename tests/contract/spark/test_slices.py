@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +17,7 @@ from tidegate.slices.naming import PARQUET, PROJECTION, Version
 from tidegate.slices.opening import SUFFIXES, stored_slice
 from tidegate.slices.plain import PlainContents, plain_from
 from tidegate.slices.reading import home_in
-from tidegate.slices.shape import SliceError
+from tidegate.slices.shape import SliceError, SliceGone, SliceStorageError
 
 START = 1_769_900_340
 
@@ -92,3 +94,22 @@ async def test_a_storage_that_refuses_is_told_in_words_without_a_secret() -> Non
         assert "c2VjcmV0" not in str(error.value)
     finally:
         await blobs.close()
+
+
+async def test_what_is_gone_is_told_apart_from_what_may_not_be_read(
+    blobs: SliceBlobs, azurite: str
+) -> None:
+    version = Version(PARTITION, START, 1)
+    await blobs.put(version, PROJECTION, b"x")
+    with pytest.raises(SliceGone):
+        await blobs.range(Version(PARTITION, START, 2), PROJECTION, 0, 1)
+    said = dict(part.split("=", 1) for part in azurite.split(";") if part)
+    said["AccountKey"] = base64.b64encode(b"another key of this account").decode()
+    wrong = ";".join(f"{name}={value}" for name, value in said.items())
+    refused = SliceBlobs(replace(blobs._settings, connection_string=wrong), "a/b")
+    try:
+        with pytest.raises(SliceStorageError) as problem:
+            await refused.range(version, PROJECTION, 0, 1)
+    finally:
+        await refused.close()
+    assert not isinstance(problem.value, SliceGone)

@@ -80,6 +80,7 @@ class _Walk:
 
     def __init__(self, seen: Seen, partition: str, killed: dict[str, float]) -> None:
         self._script = seen.script
+        self._facts = seen.facts
         self._partition = partition
         self._killed = killed
         self._stored: int | None = None
@@ -88,6 +89,8 @@ class _Walk:
         # What each life has finished last, and when it was that the stored one was passed.
         self._finished: dict[str, int] = {}
         self._unstored_since: dict[str, float] = {}
+        # With which epoch each life has handled last.
+        self._epochs: dict[str, int] = {}
         # Older epochs that the hub let in, because no newer one was attached just then.
         self._let_in: dict[tuple[str, int], float] = {}
         self._late: Counter[tuple[str, int]] = Counter()
@@ -119,6 +122,7 @@ class _Walk:
 
     def _on_handled(self, record: Handled) -> Iterator[Violation]:
         who = record.who
+        self._epochs[who] = record.epoch
         self._finished[who] = max(self._finished.get(who, -1), record.last)
         self._unstored_since.setdefault(who, record.at)
         if record.epoch < self._top:
@@ -166,10 +170,12 @@ class _Walk:
             yield self._violation(record.at, text)
 
     def windows(self) -> Iterator[Violation]:
-        """Who was killed while storage was well had checkpointed in time."""
+        """Who was killed while storage was well had checkpointed in time; and in the end, when
+        all is well again, every owner has."""
+        allowed_s = self._script.checkpoint_every_s + 1.0 + 6 * self._script.latency_s
+        yield from self._at_the_end(allowed_s)
         if self._script.kind not in (Kind.KILLS, Kind.ALONE):
             return
-        allowed_s = self._script.checkpoint_every_s + 1.0 + 6 * self._script.latency_s
         for who, since in self._unstored_since.items():
             killed_at = self._killed.get(who)
             if killed_at is not None and killed_at - since > allowed_s:
@@ -177,6 +183,17 @@ class _Walk:
                     f"{who} had not checkpointed for {killed_at - since:.1f} s when it was killed"
                 )
                 yield self._violation(killed_at, text)
+
+    def _at_the_end(self, allowed_s: float) -> Iterator[Violation]:
+        settled_at, end = self._facts.settled_at, self._facts.end
+        if settled_at is None:
+            return
+        for who, since in self._unstored_since.items():
+            late_s = end - max(since, settled_at)
+            is_owner = who in self._facts.alive and self._epochs.get(who) == self._top
+            if is_owner and late_s > allowed_s:
+                text = f"{who} has not checkpointed for {end - since:.1f} s, and all is well"
+                yield self._violation(end, text)
 
     def _violation(self, at: float, text: str) -> Violation:
         return Violation(NAME, at, f"{self._partition}: {text}")

@@ -35,9 +35,9 @@ def check(seen: Seen) -> Iterator[Violation]:
     if seen.was_ever_paused():
         return
     for trouble in seen.script.troubles:
-        if trouble.what is What.HUNG_HANDLER and _is_alone(trouble, seen.script):
+        if trouble.what is What.HUNG_HANDLER and is_alone(trouble, seen.script):
             yield from _check_hung(seen, trouble)
-        if trouble.what is not What.KILL or not _is_alone(trouble, seen.script):
+        if trouble.what is not What.KILL or not is_alone(trouble, seen.script):
             continue
         killed = [
             life
@@ -52,7 +52,7 @@ def _lasts(trouble: Trouble, script: Script) -> float:
     return 3 * script.lease_s if trouble.what in (What.KILL, What.STOP) else trouble.length_s
 
 
-def _is_alone(kill: Trouble, script: Script) -> bool:
+def is_alone(kill: Trouble, script: Script) -> bool:
     """Whether nothing else befalls the world around this trouble, which it was calm before."""
     before, after = kill.at - script.lease_s, kill.at + 3 * script.lease_s
     if kill.at < script.lease_s or script.rates.cumulative():
@@ -65,10 +65,10 @@ def _is_alone(kill: Trouble, script: Script) -> bool:
 
 
 def _check(seen: Seen, trouble: Trouble, killed: Lived) -> Iterator[Violation]:
-    owners = _readers_at(seen, killed.at)
+    owners = readers_at(seen, killed.at)
     lost = [partition for partition, who in owners.items() if who == killed.who]
     is_back = trouble.then == "same-place" and trouble.length_s < seen.script.lease_s * 2 / 3
-    others = _alive_from(seen, killed)
+    others = alive_from(seen, killed)
     if is_back:
         limit_s = trouble.length_s + 1.0 + 24 * seen.script.latency_s + seen.script.fast_tick_s
     elif others is None:
@@ -91,7 +91,7 @@ def _check(seen: Seen, trouble: Trouble, killed: Lived) -> Iterator[Violation]:
 
 def _check_hung(seen: Seen, trouble: Trouble) -> Iterator[Violation]:
     script, partition = seen.script, trouble.partition
-    who = _readers_at(seen, trouble.at).get(partition, "")
+    who = readers_at(seen, trouble.at).get(partition, "")
     end = min(trouble.at + trouble.length_s, script.quiet_from)
     if name_of(who) != trouble.member or any(t.what is What.ROSTER for t in script.troubles):
         return
@@ -113,7 +113,7 @@ def _check_hung(seen: Seen, trouble: Trouble) -> Iterator[Violation]:
         yield Violation(NAME, given_up_at[0], f"{text}, allowed {limit_s:.2f} s")
 
 
-def _readers_at(seen: Seen, at: float) -> dict[str, str]:
+def readers_at(seen: Seen, at: float) -> dict[str, str]:
     """Who was reading what."""
     readers: dict[str, str] = {}
     for partition, records in seen.partitions.items():
@@ -127,7 +127,7 @@ def _readers_at(seen: Seen, at: float) -> dict[str, str]:
     return readers
 
 
-def _alive_from(seen: Seen, killed: Lived) -> float | None:
+def alive_from(seen: Seen, killed: Lived) -> float | None:
     """From when on somebody else was there; None where nobody was."""
     alive: set[str] = set()
     for life in seen.lives:

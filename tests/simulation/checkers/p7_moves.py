@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from simulation.checkers.seen import Seen
 from simulation.facts import Violation
 from simulation.history import ASKED_TO_STOP, STARTED, Attached, Did, name_of
-from simulation.script import Kind, What
+from simulation.script import Kind, Script, Trouble, What
 from simulation.weather import EVERYBODY
 from tidegate.ports import Break, WriteOwnership
 
@@ -23,20 +23,20 @@ NAME = "P7"
 
 def check(seen: Seen) -> Iterator[Violation]:
     yield from _stalls(seen)
-    yield from _breaks(seen)
+    yield from early_breaks(seen)
     if seen.script.kind not in (Kind.CALM, Kind.RELEASES):
         return
     for begin, end in _changes(seen):
         before = _owners(seen, begin)
         after = _owners(seen, end)
         moved = sum(_moves(seen, partition, begin, end) for partition in seen.facts.timetable)
-        fewest = fewest_moves(before, _members(seen, end), len(seen.facts.timetable))
+        fewest = fewest_moves(before, members_at(seen, end), len(seen.facts.timetable))
         if moved > fewest:
             text = f"{moved} moves until {end:.0f} s where {fewest} are enough: {before} -> {after}"
             yield Violation(NAME, begin, text)
 
 
-def _breaks(seen: Seen) -> Iterator[Violation]:
+def early_breaks(seen: Seen) -> Iterator[Violation]:
     limit_s = seen.script.hand_over_limit_s * (1 - 2 * seen.script.drift) - 1.0
     for partition, records in seen.partitions.items():
         begun = 0.0
@@ -50,8 +50,8 @@ def _breaks(seen: Seen) -> Iterator[Violation]:
                     yield Violation(NAME, record.at, f"{partition}: {text}")
 
 
-def _stalls(seen: Seen) -> Iterator[Violation]:
-    script = seen.script
+def lone_stalls(script: Script) -> Iterator[tuple[Trouble, float]]:
+    """What everybody felt of storage and nothing else befell, and until when its echo lasts."""
     if script.rates.cumulative():
         return
     calm_s = 3 * script.lease_s
@@ -65,8 +65,12 @@ def _stalls(seen: Seen) -> Iterator[Violation]:
             if trouble is not stall
             and (trouble.what is not What.JOIN or trouble.at > stall.at - script.lease_s)
         ]
-        if any(t.at < end and t.at + t.length_s + calm_s > stall.at for t in others):
-            continue
+        if not any(t.at < end and t.at + t.length_s + calm_s > stall.at for t in others):
+            yield stall, end
+
+
+def _stalls(seen: Seen) -> Iterator[Violation]:
+    for stall, end in lone_stalls(seen.script):
         for partition in seen.facts.timetable:
             if _moves(seen, partition, stall.at, end):
                 yield Violation(NAME, stall.at, f"{partition} moved in a stall that all had felt")
@@ -105,7 +109,7 @@ def _moves(seen: Seen, partition: str, begin: float, end: float) -> int:
     return moves
 
 
-def _members(seen: Seen, at: float) -> set[str]:
+def members_at(seen: Seen, at: float) -> set[str]:
     """Who is there and stays."""
     members: set[str] = set()
     for life in seen.lives:

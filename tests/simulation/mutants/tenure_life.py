@@ -188,3 +188,14 @@ def reads_again() -> Patches:
 def begins_anew() -> Patches:
     """Take-over begins where a partition without a checkpoint does."""
     return [(fence, "_progress_of", lambda _: Progress())]
+
+
+def never_due() -> Patches:
+    """What was handled before the epoch was raised is checkpointed when a drain comes, or never."""
+    real = Reading.take_over
+
+    def take_over(self: Reading) -> Any:
+        yield from real(self)
+        self.checkpoint_at = float("inf")
+
+    return [(Reading, "take_over", take_over)]

@@ -200,6 +200,47 @@ async def test_storage_that_is_silent_is_said_and_nothing_is_lost(place: Place) 
     assert seen.sums() == {"door": 2}
 
 
+async def test_what_may_not_be_read_is_never_told_as_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("residents.following._PAUSE_S", 0.001)
+    await place.say(
+        Reading(HOMES[0], "door", 0, NOW - 5), Reading(HOMES[0], "door", 1, NOW - 7_000)
+    )
+    place.blobs.refuses_reads = True
+    async with place.following():
+        seen = place.open(HOMES[0])
+        assert await comes_true(lambda: place.follower.silent_since == NOW, 10)
+        reads = place.blobs.reads
+        await place.looked()
+        # Listings answer meanwhile, and are no sign that all is well.
+        assert await comes_true(lambda: place.blobs.reads > reads + 10, 10)
+        assert place.follower.silent_since == NOW
+        await seen.read()
+        assert not seen.is_whole
+        place.blobs.refuses_reads = False
+        await seen_whole(seen)
+        assert await comes_true(lambda: place.follower.silent_since is None, 10)
+    assert seen.sums() == {"door": 2}
+
+
+async def test_news_that_may_not_be_read_are_told_once_they_may(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("residents.following._PAUSE_S", 0.001)
+    await place.say(Reading(HOMES[0], "door", 0, NOW - 5))
+    async with place.following():
+        seen = place.open(HOMES[0])
+        await seen_whole(seen)
+        place.blobs.refuses_reads = True
+        await place.say(Reading(HOMES[0], "smoke", 1, NOW))
+        assert await comes_true(lambda: place.follower.silent_since == NOW, 10)
+        place.blobs.refuses_reads = False
+        assert await comes_true(lambda: place.follower.silent_since is None, 10)
+        await seen.read()
+    assert seen.sums() == {"door": 1, "smoke": 1}
+
+
 async def test_a_page_that_comes_back_has_what_it_missed(place: Place) -> None:
     await place.say(Reading(HOMES[0], "door", 0, NOW - 5))
     async with place.following():

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import harness
+import runs
 
 
 def test_less_is_better_compares_the_peer_with_ours() -> None:
@@ -49,8 +50,8 @@ def test_the_results_file_has_exactly_the_agreed_keys(tmp_path: Path) -> None:
     reason = "takes minutes: run without QUICK=1"
     bench.add(harness.make_line("disk", "MB", target=300, reason=reason))
     bench.finish()
-    written = json.loads((tmp_path / "sample.json").read_text(encoding="utf-8"))
-    assert written == [
+    written = json.loads((tmp_path / "bench.json").read_text(encoding="utf-8"))
+    assert written["sample"]["lines"] == [
         {
             "what": "serve", "unit": "us", "ours": 2.0, "peer": 34.0, "ratio": 17.0,
             "target": 1.5, "met": False,
@@ -60,7 +61,7 @@ def test_the_results_file_has_exactly_the_agreed_keys(tmp_path: Path) -> None:
             "target": 300, "met": None, "reason": "takes minutes: run without QUICK=1",
         },
     ]  # fmt: skip
-    assert [path.name for path in tmp_path.iterdir()] == ["sample.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["bench.json"]
 
 
 def test_the_end_of_a_run_shows_a_table_and_what_was_missed(
@@ -95,8 +96,8 @@ def test_a_quick_run_leaves_the_results_of_a_whole_one_alone(
         bench = harness.Bench("sample", results=tmp_path)
         bench.add(harness.make_line("start", "s", ours=ours))
         bench.finish()
-    whole, apart = tmp_path / "sample.json", tmp_path / "quick" / "sample.json"
-    assert [json.loads(path.read_text())[0]["ours"] for path in (whole, apart)] == [1.0, 2.0]
+    found = [runs.read(folder)["sample"]["lines"] for folder in (tmp_path, tmp_path / "quick")]
+    assert [lines[0]["ours"] for lines in found] == [1.0, 2.0]
 
 
 def test_a_timed_program_is_measured_by_wall_and_by_cpu() -> None:

@@ -45,6 +45,33 @@ def test_the_promised_targets_exist() -> None:
     assert promised <= set(TARGETS)
 
 
+def exported_names() -> list[str]:
+    """What a person may say to a target, as variables that every program sees."""
+    line = re.search(r"^export (CONFORMANCE .+)$", MAKEFILE, re.MULTILINE)
+    assert line is not None
+    return line[1].split()
+
+
+def test_what_is_not_said_is_empty_for_every_program() -> None:
+    """A length meant for one target would be taken by all others."""
+    names = exported_names()
+    said = subprocess.run(
+        ["make", "--silent", "--eval", "say-all: ; @env", "say-all"], cwd=ROOT, text=True,
+        env={name: value for name, value in outer_environment().items() if name not in names},
+        capture_output=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    for name in names:
+        assert f"{name}=" in said
+
+
+def test_no_program_takes_what_is_empty_for_something_said() -> None:
+    """`environ.get(NAME, DEFAULT)` is no default for what make gives as nothing."""
+    names = "|".join(exported_names())
+    wrong = re.compile(rf'environ(\.get\("({names})", (?!"")|\["({names})"\])')
+    for path in files_of(".py", below=("benchmarks", "scripts", "tests/cluster")):
+        assert not wrong.search(path.read_text(encoding="utf-8")), named(path)
+
+
 def test_no_line_of_the_help_is_wider_than_a_terminal() -> None:
     assert max(len(line) for line in make().stdout.splitlines()) <= 100
 

@@ -59,6 +59,10 @@ def broken_off(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
+def failed(*_: object, **__: object) -> None:
+    raise StopError("the index cannot be reached")
+
+
 def test_a_complete_environment_is_left_alone(tree: Path, commands: Commands) -> None:
     python_env.ensure_layers(tree, ["dev"])
     assert kinds(commands) == ["make", "fill", "tree"]
@@ -99,19 +103,41 @@ def test_a_new_version_installs_the_tree_again_and_nothing_else(
     assert kinds(commands) == ["tree"]
 
 
-def test_an_install_that_was_broken_off_is_thrown_away(
+@pytest.mark.parametrize("how", [broken_off, failed])
+def test_a_layer_that_was_broken_off_costs_only_itself(
+    tree: Path, commands: Commands, monkeypatch: pytest.MonkeyPatch, how: Callable[..., None]
+) -> None:
+    python_env.ensure_layers(tree, ["dev"])
+    (tree / ".venv" / "package").touch()
+    with monkeypatch.context() as while_interrupted:
+        while_interrupted.setattr(python_env, "run", how)
+        with pytest.raises((KeyboardInterrupt, StopError)):
+            python_env.ensure_layers(tree, ["dev", "fuzz"])
+    commands.clear()
+    python_env.ensure_layers(tree, ["dev"])
+    assert commands == []
+    python_env.ensure_layers(tree, ["dev", "fuzz"])
+    assert kinds(commands) == ["fill"]
+    assert "--ignore-installed" in commands[0], "what is half there is put in again"
+    assert (tree / ".venv" / "package").exists()
+    commands.clear()
+    python_env.ensure_layers(tree, ["dev", "fuzz"])
+    assert commands == []
+
+
+def test_a_layer_that_was_broken_off_for_another_lock_makes_the_environment_anew(
     tree: Path, commands: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     python_env.ensure_layers(tree, ["dev"])
-    (tree / ".venv" / "leftover").touch()
     with monkeypatch.context() as while_interrupted:
         while_interrupted.setattr(python_env, "run", broken_off)
         with pytest.raises(KeyboardInterrupt):
             python_env.ensure_layers(tree, ["dev", "fuzz"])
+    lock = tree / "requirements" / "fuzz.lock"
+    lock.write_text(lock.read_text(encoding="utf-8").replace("x==1", "x==2"), encoding="utf-8")
     commands.clear()
     python_env.ensure_layers(tree, ["dev"])
     assert kinds(commands) == ["make", "fill", "tree"]
-    assert not (tree / ".venv" / "leftover").exists()
 
 
 def test_an_environment_that_was_broken_off_while_made_is_thrown_away(

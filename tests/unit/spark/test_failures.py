@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import json
+
 import pytest
 
-from tidegate.spark.failures import end_of_driver, failure_of, shortened
+from tidegate.ports import SourceError
+from tidegate.slices.shape import SliceStorageError
+from tidegate.spark.desk_client import RefusedError
+from tidegate.spark.failures import (
+    OF_NO_EVENT,
+    Failure,
+    end_of_driver,
+    failure_of,
+    failure_of_error,
+    shortened,
+)
 
 WORKER = """\
 An error occurred while calling o88.collectToPython.
@@ -80,3 +93,128 @@ def test_the_end_of_the_driver_says_what_to_do(code: int | None, reason: str, sa
     failure = end_of_driver(code)
     assert failure.reason == reason
     assert said in failure.message
+
+
+# --- whose fault it is
+
+
+class Py4JError(Exception):
+    """As Spark's line to Java raises it."""
+
+    __module__ = "py4j.protocol"
+
+
+def in_a_worker(raised: str, before: str = "") -> str:
+    """Spark's text of what a worker raised, and of what came before it."""
+    first = f"{before}\n\nThe above exception was the direct cause of the following exception:\n\n"
+    told = (first if before else "") + (
+        "Traceback (most recent call last):\n"
+        '  File "/venv/reading_tasks.py", line 9, in read_task\n    raise it\n'
+        f"{raised}\n"
+    )
+    return WORKER[: WORKER.index("Traceback")] + told + WORKER[WORKER.index("\n\tat") :]
+
+
+def raised(error: BaseException, cause: BaseException | None = None) -> Failure:
+    """What is said of an error that was raised."""
+    try:
+        raise error from cause
+    except BaseException as caught:
+        return failure_of_error(caught)
+
+
+@pytest.mark.parametrize("kind", OF_NO_EVENT)
+def test_what_cannot_be_reached_is_no_fault_of_the_events(kind: str) -> None:
+    module, _, name = kind.rpartition(".")
+    if module.startswith("tidegate.spark."):
+        pytest.importorskip("pyspark", reason="pyspark comes with the layer `spark`")
+    found = getattr(importlib.import_module(module), name)
+    # Tracebacks name it so: a class that moves must not be blamed on events.
+    assert f"{found.__module__}.{found.__qualname__}" == kind
+    text = in_a_worker(f"{kind}: the link is gone", "Traceback (most recent call last):\nOSError")
+    failure = failure_of(text)
+    assert (failure.reason, failure.blames_events) == (OF_NO_EVENT[kind], False)
+    assert f"{name}: the link is gone" in failure.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tidegate.spark.reading_tasks.UndecodableError: partition 0, event 2: no JSON",
+        "ConnectionRefusedError: [Errno 111] Connection refused",
+        "ValueError: order 17 was cancelled",
+        "RuntimeError: ffmpeg ended with exit code 3",
+        "homes.SourceError: of somebody else's",
+        "homes.Broken",
+        "AssertionError: OutOfMemoryError ExecutorLostFailure",
+    ],
+)
+def test_what_the_users_code_raises_in_a_worker_is_decided_by_its_kind(line: str) -> None:
+    failure = failure_of(in_a_worker(line))
+    assert (failure.reason, failure.blames_events) == ("PipelineFailed", True)
+    assert failure.message == line.replace("tidegate.spark.reading_tasks.", "").replace(
+        "homes.", ""
+    )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionRefusedError(111, "Connection refused"),
+        ValueError("order 17 was cancelled"),
+        RuntimeError("ffmpeg ended with exit code 3"),
+        RuntimeError("Python worker exited unexpectedly"),
+        SystemExit("Traceback (most recent call last): of another one"),
+    ],
+)
+def test_what_the_users_code_raises_in_the_driver_is_decided_by_its_kind(
+    error: BaseException,
+) -> None:
+    failure = raised(error)
+    assert (failure.reason, failure.blames_events) == ("PipelineFailed", True)
+    assert failure.message.startswith(f"{type(error).__name__}: ")
+    assert " (test_failures.py, line " in failure.message
+
+
+def test_the_place_is_the_users_line_wherever_its_file_lies_and_not_that_of_a_library() -> None:
+    code = compile("\nimport json\njson.loads('{')\n", "/etc/tidegate/handler/pipeline.py", "exec")
+    with pytest.raises(json.JSONDecodeError) as caught:
+        exec(code, {})
+    assert " (pipeline.py, line 3)" in failure_of_error(caught.value).message
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (Py4JError(LOST.format(code=1)), "ExecutorLost"),
+        (Py4JError(in_a_worker("tidegate.ports.source.SourceError: gone")), "HubNotRead"),
+        (SliceStorageError("no container"), "SlicesNotWritten"),
+        (RefusedError("the batch was given up"), "OfficeRefused"),
+        (MemoryError(), "OutOfMemory"),
+    ],
+)
+def test_errors_that_are_no_fault_of_the_events_are_told_apart_by_their_kind(
+    error: BaseException, reason: str
+) -> None:
+    failure = raised(error)
+    assert (failure.reason, failure.blames_events) == (reason, False)
+
+
+def test_a_pipeline_that_says_in_its_own_words_what_spark_told_it_blames_no_event() -> None:
+    failure = raised(RuntimeError("no counts today"), Py4JError(LOST.format(code=1)))
+    assert (failure.reason, failure.blames_events) == ("ExecutorLost", False)
+    assert failure.message.startswith("RuntimeError: no counts today")
+    assert raised(KeyError("home"), ValueError("no number")).blames_events
+    assert not raised(KeyError("home"), SourceError("gone")).blames_events
+
+
+def test_a_frame_that_one_job_reads_twice_says_what_to_do() -> None:
+    said = "tidegate.spark.reading_tasks.ReadElsewhereError: partition 3: another attempt reads it"
+    failure = failure_of(in_a_worker(said))
+    assert (failure.reason, failure.blames_events) == ("ReadTwice", False)
+    assert "df.persist(); df.count()" in failure.message
+
+
+def test_memory_names_who_is_to_have_more() -> None:
+    assert "spec.spark.executor.memory" in failure_of(in_a_worker("MemoryError")).message
+    assert "spec.spark.driver.memoryOverhead" in raised(MemoryError()).message

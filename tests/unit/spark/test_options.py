@@ -71,6 +71,7 @@ def test_what_a_batch_cannot_take_is_said(given: Mapping[str, str], said: str) -
 def test_what_is_wrong_for_either_reader_is_said_before_it_is_known_which() -> None:
     check({"file": "f", "maxEvents": "5", "from": "latest"})
     for given, said in (
+        ({"file": "f", "members": "9" * 5000}, "option 'members' '9999"),
         ({"file": "f", "members": "x"}, "option 'members' 'x': write a whole number"),
         ({"file": "f", "to": "never"}, "option 'to' 'never': write earliest"),
         ({"file": "f", "until": "5"}, "option 'until' is not known"),

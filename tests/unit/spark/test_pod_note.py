@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from aiohttp import web
 
 from tidegate.spark.failures import Failure
+from tidegate.spark.file_note import FileNote
 from tidegate.spark.pod_note import PodNote
 from tidegate.spark.standing import ANNOTATION, LastBatch, Standing
 
@@ -123,3 +125,47 @@ async def test_a_note_that_cannot_be_written_is_said_once_and_tried_again(
     said = [each for each in caplog.messages if "cannot be written" in each]
     assert len(said) == 1
     assert "403" in said[0]
+
+
+class FaultyStanding(Standing):
+    """It cannot be told, once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_faulty = True
+
+    def as_json(self) -> dict[str, Any]:
+        if self.is_faulty:
+            self.is_faulty = False
+            raise RuntimeError("dictionary changed size during iteration")
+        return super().as_json()
+
+
+async def test_a_note_that_fails_in_a_way_that_nobody_expected_is_said_and_kept_on(
+    api: tuple[Api, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    standing = FaultyStanding()
+    keeping = asyncio.create_task(note_of(api, standing, tmp_path).keep())
+    standing.began("app-1")
+    try:
+        async with asyncio.timeout(30):
+            while "changed size" not in caplog.text:
+                await asyncio.sleep(0.01)
+            standing.entered("running")
+            while not api[0].notes:
+                await asyncio.sleep(0.01)
+    finally:
+        keeping.cancel()
+    assert api[0].notes[0]["applicationId"] == "app-1"
+
+
+async def test_a_file_is_kept_on_as_well(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    standing, file = FaultyStanding(), tmp_path / "note"
+    keeping = asyncio.create_task(FileNote(file, standing).keep())
+    try:
+        async with asyncio.timeout(30):
+            while not file.exists():
+                await asyncio.sleep(0.01)
+    finally:
+        keeping.cancel()
+    assert "changed size" in caplog.text

@@ -16,6 +16,12 @@ from tidegate.spark.turns import UnreadError
 BATCH = batch_of([Turn("0", 5, Position("10", 9), 30)], 17)
 
 
+class Py4JError(Exception):
+    """As Spark's line to Java raises it."""
+
+    __module__ = "py4j.protocol"
+
+
 class PlayedOffice:
     """An office with one batch; it keeps what it is told."""
 
@@ -117,7 +123,7 @@ def test_a_batch_that_fails_ends_the_batch_and_not_the_query(tmp_path: Path) -> 
 
 
 def test_a_lost_executor_is_no_fault_of_the_events(tmp_path: Path) -> None:
-    world = World(tmp_path, raises(RuntimeError("ExecutorLostFailure (executor 3 exited)")))
+    world = World(tmp_path, raises(Py4JError("ExecutorLostFailure (executor 3 exited)")))
     world.look()
     world.batch()
     assert world.office.told[0][3] is False
@@ -190,6 +196,27 @@ def test_every_life_of_a_query_has_a_folder_of_its_own_that_ends_with_it(tmp_pat
     assert (first.exists(), second.exists()) == (False, True)
     world.query.stop()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_query_whose_jvm_is_gone_is_stopped_without_an_error(tmp_path: Path) -> None:
+    world = World(tmp_path, dict)
+    world.look()
+    world.lives[-1].stop = raises(ConnectionRefusedError(111, "refused"))  # type: ignore[method-assign,assignment]
+    world.query.stop()
+    world.query.stop()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_told_of_a_failure_has_no_secret(tmp_path: Path) -> None:
+    world = World(tmp_path, raises(KeyError("the key of the house")))
+    world.standing = world.query._standing = Standing(0.0, lambda text: text.replace("key", "***"))
+    world.look()
+    world.batch()
+    assert world.office.told[0][2].startswith("KeyError: 'the *** of the house'")
+    assert "the key" not in str(world.standing.as_json()["failure"])
+    world.lives[-1].isActive, world.lives[-1].error = False, "the key of the house"
+    world.look()
+    assert world.standing.as_json()["failure"] == "PipelineFailed: the *** of the house"
 
 
 def test_what_is_left_over_is_tidied_between_batches_now_and_then(tmp_path: Path) -> None:

@@ -52,6 +52,18 @@ def test_what_is_not_read_past_is_not_lost_yet() -> None:
     assert progress.at == Position("99", 99)
 
 
+def test_a_turn_whose_next_event_is_behind_it_is_passed_to_its_end() -> None:
+    progress = Progress.of(turn())
+    progress.passed()
+    assert progress.is_over
+    # What comes next is found by the offset of what was read last.
+    assert progress.at == Position("99", 199)
+    assert (progress.events, progress.lost) == (0, 100)
+    begun = Progress.of(turn(after=-1))
+    begun.passed()
+    assert (begun.at, begun.lost) == (Position("-1", 199), 0)
+
+
 def test_events_that_are_still_there_are_waited_for() -> None:
     progress = Progress.of(turn())
     progress.heard(150, end(600))

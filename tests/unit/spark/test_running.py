@@ -115,7 +115,10 @@ def test_a_batch_gives_the_states_with_the_slices_that_belong_to_them(
 
 
 def test_old_versions_go_when_the_checkpoint_stands_and_a_storage_that_refuses_is_no_end(
-    tmp_path: Path, blobs: MemoryBlobs, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    blobs: MemoryBlobs,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     desk = Desk()
     run = run_of(tmp_path, desk, pipeline)
@@ -133,6 +136,17 @@ def test_old_versions_go_when_the_checkpoint_stands_and_a_storage_that_refuses_i
     with monkeypatch.context() as patched:
         patched.setattr(blobs, "remove", refuse)
         run.tidy()
+    assert len(blobs.blobs) == 4
+
+    async def hang(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    # It is the driver's main thread that waits.
+    with monkeypatch.context() as patched:
+        patched.setattr(blobs, "remove", hang)
+        patched.setattr(running, "_TIDY_S", 0.05)
+        run.tidy()
+    assert "old versions were not removed within" in caplog.text
     assert len(blobs.blobs) == 4
     run.tidy()
     assert {name.rsplit("/", 1)[1].split(".")[0] for name in blobs.blobs} == {f"{15:020}"}

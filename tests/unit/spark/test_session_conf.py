@@ -9,6 +9,7 @@ import pytest
 from tidegate.group_file.spark_spec import DepsSpec, ExecutorSpec, SparkSpec
 from tidegate.settings import SettingsError
 from tidegate.spark.owned_keys import refusal, why_owned
+from tidegate.spark.secret_conf import make_conf
 from tidegate.spark.session_conf import ClusterPlace, LocalPlace, session_conf
 
 LOCAL = LocalPlace("spark://127.0.0.1:7077", Path("there"))
@@ -28,6 +29,7 @@ FREE = {
     "spark.executor.logs.rolling.maxSize",
     "spark.executor.logs.rolling.strategy",
     "spark.executor.syncLogLevel.enabled",
+    "spark.kubernetes.executor.missingPodDetectDelta",
     "spark.kubernetes.executor.request.cores",
     "spark.locality.wait",
     "spark.log.level",
@@ -59,6 +61,39 @@ def test_what_we_write_is_refused_to_the_user(place: LocalPlace | ClusterPlace) 
     spec = SparkSpec(deps=DepsSpec(packages=("org.example:name:1",)))
     ours = set(session_conf("activity", spec, place)) - FREE
     assert {key for key in ours if why_owned(key) is None} == set()
+
+
+@pytest.mark.parametrize("place", [LOCAL, in_a_cluster()])
+def test_executors_and_driver_know_one_another_and_no_secret_stands_on_a_command_line(
+    place: LocalPlace | ClusterPlace,
+) -> None:
+    found = session_conf("activity", SparkSpec(), place)
+    assert found["spark.authenticate"] == found["spark.network.crypto.enabled"] == "true"
+    assert not [key for key in found if "secret" in key]
+    for key in ("spark.authenticate", "spark.authenticate.secret", "spark.network.crypto.enabled"):
+        with pytest.raises(SettingsError, match="by a secret of this driver alone"):
+            SparkSpec(spark_conf={key: "false"}).checked()
+
+
+def test_the_secret_of_one_machine_is_in_a_file_of_this_user_and_new_each_time(
+    tmp_path: Path,
+) -> None:
+    given = tmp_path / "given"
+    given.mkdir()
+    (given / "log4j2.properties").write_text("mine", encoding="utf-8")
+    (given / "spark-defaults.conf").write_text("spark.authenticate.secret old", encoding="utf-8")
+    made = [make_conf(tmp_path / name, str(given)) for name in ("one", "other")]
+    secrets = set()
+    for folder in made:
+        file = folder / "spark-defaults.conf"
+        assert (file.stat().st_mode & 0o777, folder.stat().st_mode & 0o077) == (0o600, 0)
+        assert (folder / "log4j2.properties").read_text(encoding="utf-8") == "mine"
+        said = dict(line.split() for line in file.read_text().splitlines() if line)
+        assert said["spark.authenticate"] == said["spark.network.crypto.enabled"] == "true"
+        assert said["spark.master.rest.enabled"] == "false"
+        assert len(said["spark.authenticate.secret"]) == 64
+        secrets.add(said["spark.authenticate.secret"])
+    assert len(secrets) == 2
 
 
 def test_what_is_the_users_to_write_is_theirs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import pytest
 
 from tidegate.settings import SettingsError
 from tidegate.spark.pipelines import load_pipeline
-from tidegate.spark.shipping import found_files, make_importable, pack
+from tidegate.spark.shipping import found_files, kept, make_importable, pack
 from tidegate.spark.standalone import executors_of, wanted_in
 
 PIPELINE = """
@@ -68,6 +69,28 @@ def test_files_are_found_beside_the_group_file_and_urls_are_left_as_they_are(
     assert found_files(["rates.csv", url], tmp_path) == [str(tmp_path / "rates.csv"), url]
     with pytest.raises(SettingsError, match=r"'none\.py': there is no file"):
         found_files(["none.py"], tmp_path)
+
+
+def test_files_are_kept_for_later_executors_when_a_volume_replaces_its_folder(
+    tmp_path: Path,
+) -> None:
+    volume, old, new = tmp_path / "volume", "..2026_01", "..2026_02"
+    for folder in (old, new):
+        (volume / folder).mkdir(parents=True)
+        (volume / folder / "rates.csv").write_text(folder, encoding="utf-8")
+    # As the kubelet lays it out.
+    (volume / "..data").symlink_to(old)
+    (volume / "rates.csv").symlink_to("..data/rates.csv")
+    url = "https://example.org/more.zip"
+    found = found_files(["rates.csv", url], volume)
+    copy, other = kept(found, tmp_path / "files")
+    assert other == url
+    (volume / "..new").symlink_to(new)
+    (volume / "..new").replace(volume / "..data")
+    shutil.rmtree(volume / old)
+    assert (Path(copy).name, Path(copy).read_text(encoding="utf-8")) == ("rates.csv", old)
+    # What is found once is found on, by the name that stays.
+    assert Path(found[0]).read_text(encoding="utf-8") == new
 
 
 def test_the_number_of_executors_is_read_again_and_again(tmp_path: Path) -> None:

@@ -152,6 +152,16 @@ class Story:
                 return
 
 
+def test_what_a_failed_batch_has_written_is_removed_by_the_same_driver() -> None:
+    events = [Reading(number, 6_000, "home-0", "door", 0) for number in range(3)]
+    story = Story(events, 1)
+    for what, number in (("handle", 1), ("fail at write", 1), ("handle", 1)):
+        story.step(what, number)
+    assert any(f"{1:020}" in name for name in story.blobs.blobs), "half a version was written"
+    story.to_the_end()
+    assert {name.rsplit("/", 1)[1].split(".")[0] for name in story.blobs.blobs} == {f"{2:020}"}
+
+
 @pytest.mark.slow
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(readings(), st.integers(0, 1), STEPS)

@@ -132,7 +132,7 @@ def test_swallowed_bytes_never_arrive_and_the_connection_stays(proxy: FaultProxy
 def test_a_fault_for_a_time_ends_by_itself(proxy: FaultProxy) -> None:
     fault = proxy.add(Answer(status=503, for_s=1.0))
     assert put(proxy)[0] == 503
-    while not fault.is_over:
+    while not fault.is_over(time.monotonic()):
         put(proxy)
     assert put(proxy)[0] == 200
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.handled_log import Given
 from support.idle_times import changes, longest_pause_s, p95
-from support.status_agreement import Agreement
+from tidegate_operator.conformance.agreement import Agreement
 
 
 def given(at: float, who: str, epoch: int, first: int) -> Given:
