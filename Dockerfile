@@ -10,6 +10,8 @@
 # they are there while a step runs, and in no layer: `apt-sources` is a sources.list, `apt-settings`
 # an apt.conf, `pip` a pip.conf and `ca` the certificates that pip trusts.
 ARG BASE=debian:bookworm-slim
+# The version of the package, which the labels tell: written by scripts/release.py.
+ARG VERSION=0.1.0
 
 FROM ${BASE} AS python
 RUN --mount=type=secret,id=apt-sources,target=/etc/apt/sources.list \
@@ -56,6 +58,10 @@ ENV PATH=/opt/tidegate/bin:/usr/local/bin:/usr/bin:/bin \
 USER 65532:65532
 ENTRYPOINT ["tini", "--", "start"]
 CMD ["help"]
+ARG VERSION
+ARG REVISION=
+LABEL org.opencontainers.image.title="tidegate" org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.version="$VERSION" org.opencontainers.image.revision="$REVISION"
 
 # pyspark alone comes as an archive, of files that pip only has to copy.
 FROM builder AS spark-build
@@ -101,6 +107,10 @@ ENV JAVA_HOME=/usr/lib/jvm/java-17 SPARK_HOME=/opt/spark PYSPARK_PYTHON=/opt/tid
 USER 65532:65532
 ENTRYPOINT ["tini", "--", "/opt/tidegate/bin/python", "-I", "-m", "tidegate.spark.entry"]
 CMD ["help"]
+ARG VERSION
+ARG REVISION=
+LABEL org.opencontainers.image.title="tidegate-spark" org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.version="$VERSION" org.opencontainers.image.revision="$REVISION"
 
 FROM tidegate AS hub
 EXPOSE 5672 5300

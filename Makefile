@@ -12,11 +12,23 @@ LIVE_TESTS := tests/contract/group tests/contract/handlers tests/contract/exactn
 # What is done to the cluster itself: mostly waiting for it to come back.
 CLUSTER_FAULTS := tests/cluster/test_operator_faults.py
 # Sizes that follow the lag: minutes of waiting for loads to last.
-CLUSTER_SCALING := tests/cluster/test_operator_scaling.py
+CLUSTER_SCALING := tests/cluster/test_operator_scaling.py tests/cluster/test_cosmos.py \
+	tests/cluster/test_cosmos_leases.py
+# The version before this one, whose image is built from its commit.
+CLUSTER_UPGRADE := tests/cluster/test_upgrade.py
+# One fault after another, with waits for leases to end: of pods, ledger and control plane, and of
+# the ways to hub and storage.
+CLUSTER_CHAOS := $(addprefix tests/cluster/test_chaos_,pods.py hands.py control.py)
+CLUSTER_CHAOS_WAYS := $(addprefix tests/cluster/test_chaos_,storage.py hub.py)
 # What wants the image of Spark: minutes to build, minutes of sessions to start.
-CLUSTER_SPARK := tests/cluster/test_spark.py
+CLUSTER_SPARK := $(addprefix tests/cluster/test_spark,.py _bad_input.py _cosmos.py)
+# Conformance of every engine and source: minutes each.
+CLUSTER_CONFORMANCE := $(addprefix tests/cluster/test_conformance_,kinds.py own.py)
+CLUSTER_APART := $(CLUSTER_CHAOS) $(CLUSTER_CHAOS_WAYS) $(CLUSTER_CONFORMANCE) $(CLUSTER_FAULTS) \
+	$(CLUSTER_SCALING) $(CLUSTER_SPARK) $(CLUSTER_UPGRADE)
 # Drivers whose executors come and go, or are killed: minutes each.
-LONG_SPARK := tests/spark/test_driver_kills.py tests/spark/test_driver_members.py
+LONG_SPARK := tests/spark/test_driver_kills.py tests/spark/test_driver_members.py \
+	tests/spark/test_up_on_cosmos.py
 # Much of the time of the tests is waiting, so that there is work for more than two cores.
 WORKERS ?= 4
 # More arguments for pytest: make test ARGS='-k checkpoint -x'
@@ -30,7 +42,8 @@ export PATH := $(CURDIR)/.tools/bin:$(PATH)
 # Some containers set it. Without compiled modules every process of the tests compiles them anew,
 # and every worker of pytest rewrites all tests: minutes in all.
 unexport PYTHONDONTWRITEBYTECODE
-export QUICK UPGRADE DEMO_SECONDS DEMO_KILLS HOMES SEED ENGINE PAGE_PORT CONSOLE_PORT
+# Empty where they are not said: each program has its own idea of how long or of which seed.
+export CONFORMANCE MINUTES FINAL IMAGE QUICK UPGRADE DEMO_SECONDS DEMO_KILLS HOMES SEED ENGINE PAGE_PORT CONSOLE_PORT
 # Which cluster, and of how many nodes.
 CLUSTER ?= tidegate
 NODES ?= 2
@@ -38,7 +51,7 @@ NODES ?= 2
 SPARK ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help docs docs-pictures cluster cluster-down demo demo-cluster demo-exact test test-cluster test-cluster-faults test-cluster-scaling test-cluster-spark test-java test-live test-pages test-spark test-spark-long check lint simulate fuzz lock clean bench-operator
+.PHONY: audit bench bench-operator check clean cluster cluster-down conformance demo demo-cluster demo-exact docs docs-pictures fuzz help lint lock release sbom simulate soak test test-cluster test-cluster-chaos test-cluster-chaos-ways test-cluster-faults test-cluster-scaling test-cluster-spark test-conformance test-java test-live test-pages test-secrets test-spark test-spark-long test-upgrade
 .SUFFIXES:
 
 help: ## say what each target does
@@ -57,7 +70,7 @@ demo-exact: ## the demo with members killed for a minute, and all totals compare
 	@$(PYTHON) scripts/prepare.py core azurite
 	@DEMO_KILLS=$${DEMO_KILLS:-60} $(VENV)/python scripts/demo.py
 
-test: ## lint, then every test that wants no root and no Docker (10 minutes at most)
+test: ## lint, then every test that wants no root and no Docker (12 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite js
 	@$(MAKE) --no-print-directory lint
 	$(VENV)/python -m pytest -n $(WORKERS) --dist worksteal --durations 10 $(addprefix --ignore=,$(LIVE_TESTS)) $(TESTS) $(ARGS)
@@ -71,13 +84,21 @@ cluster-down: ## remove it, and all that was started for it
 
 test-cluster: ## the tests on a cluster: the one of KUBECONFIG, else one of kind
 	@$(PYTHON) scripts/prepare.py dev azurite
-	@echo 'without what has targets of its own: make test-cluster-faults test-cluster-scaling test-cluster-spark'
+	@echo 'without what has targets of its own; `make` names them'
 	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) \
-		$(addprefix --ignore=,$(CLUSTER_FAULTS) $(CLUSTER_SCALING) $(CLUSTER_SPARK)) tests/cluster $(ARGS)
+		$(addprefix --ignore=,$(CLUSTER_APART)) tests/cluster $(ARGS)
 
 test-cluster-faults: ## API server, node and operator taken away (5 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
 	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) $(CLUSTER_FAULTS) $(ARGS)
+
+test-cluster-chaos: ## faults of pods, ledger and operator: docs/chaos.md (9 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite
+	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) $(CLUSTER_CHAOS) $(ARGS)
+
+test-cluster-chaos-ways: ## and of hub, storage and the ways to them (8 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite
+	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) $(CLUSTER_CHAOS_WAYS) $(ARGS)
 
 test-cluster-scaling: ## loads that grow and fall, and the sizes that follow (10 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
@@ -87,11 +108,23 @@ test-cluster-spark: ## groups on Spark: drivers and executors (15 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
 	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) --spark $(CLUSTER_SPARK) $(ARGS)
 
+conformance: ## P1 to P14 on the cluster, disturbed for 3 minutes; CONFORMANCE='--seed 7'
+	@$(PYTHON) scripts/prepare.py dev azurite
+	@CLUSTER=$(CLUSTER) $(VENV)/python scripts/conformance.py
+
+test-conformance: ## conformance of every engine and source (35 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite
+	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) --spark $(CLUSTER_CONFORMANCE) $(ARGS)
+
+test-upgrade: ## from the version before to this one and back, with events flowing (6 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite
+	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) --previous $(CLUSTER_UPGRADE) $(ARGS)
+
 test-live: ## consumers as processes of their own, killed, paused and cut off (5 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
 	$(VENV)/python -m pytest -n 4 --dist load --durations 10 $(LIVE_TESTS) $(ARGS)
 
-test-java: ## the hub's contract by the official Java SDK: wants Java 17 and Maven
+test-java: ## the contracts by the official Java SDKs: wants Java 17 and Maven
 	@$(PYTHON) scripts/prepare.py dev java
 	$(VENV)/python -m pytest tests/java $(ARGS)
 
@@ -103,6 +136,10 @@ test-spark: ## the engine spark: wants Java 17, which is fetched on Debian
 test-spark-long: ## drivers of Spark, executors and workers that are killed, come and go (5 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite spark
 	$(VENV)/python -m pytest --durations 5 $(LONG_SPARK) $(ARGS)
+
+test-secrets: ## planted keys, and a search of all that processes show for them (2 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite
+	$(VENV)/python -m pytest --durations 5 tests/planted $(ARGS)
 
 test-pages: ## the pages in Debian's Chromium, which is fetched; pictures go to build/pages
 	@$(PYTHON) scripts/prepare.py dev azurite axe chromium
@@ -131,10 +168,23 @@ lint: ## ruff, mypy --strict and the import layers
 simulate: ## run SEEDS (10000) random worlds; a failure prints the command that replays it
 	@$(PYTHON) scripts/prepare.py dev
 	$(VENV)/python tests/simulation/run.py --seeds $(SEEDS)
+	$(VENV)/python tests/simulation/container_run.py --seeds $(SEEDS)
 
 fuzz: ## feed RUNS (1000000) random inputs to each parser
-	@$(PYTHON) scripts/prepare.py dev fuzz
+	@$(PYTHON) scripts/prepare.py dev fuzz spark
 	$(VENV)/python tests/fuzz/run.py --runs $(RUNS)
+
+bench: ## every benchmark beside its peer, into docs/comparison.md; ONLY=balance,consume
+	@$(PYTHON) scripts/prepare.py dev
+	@ONLY=$(ONLY) $(VENV)/python benchmarks/every.py
+
+audit: ## known vulnerabilities in what is pinned, where their databases can be reached
+	@$(PYTHON) scripts/prepare.py dev audit
+	$(VENV)/python scripts/audit.py
+
+sbom: ## what is inside, as CycloneDX, into build/sbom; IMAGE=NAME:TAG adds Debian's part
+	@$(PYTHON) scripts/prepare.py dev audit
+	$(VENV)/python scripts/sbom.py
 
 # Its file cannot be called operator.py, which is a module of Python's own.
 bench-operator: ## an operator of 500 groups: cost, and time to decide
@@ -142,12 +192,20 @@ bench-operator: ## an operator of 500 groups: cost, and time to decide
 	$(VENV)/python benchmarks/operated.py
 
 bench-%: ## run benchmarks/NAME.py, ours beside the peer; QUICK=1 takes under 45 s
-	@$(PYTHON) scripts/prepare.py dev azurite $(if $(filter consume,$*),kafka) $(if $(filter slices spark spark-%,$*),spark)
+	@$(PYTHON) scripts/prepare.py dev azurite $(if $(filter consume,$*),kafka) $(if $(filter slices spark spark-%,$*),spark) $(if $(filter cosmos,$*),$(if $(shell command -v mvn),java))
 	@test -f benchmarks/$(subst -,_,$*).py || { echo "There is no benchmarks/$(subst -,_,$*).py; there are:"; ls benchmarks/*.py; exit 2; }
 	$(VENV)/python benchmarks/$(subst -,_,$*).py
 
+soak: ## MINUTES (60) of rollouts and kills: does anything grow?
+	@$(PYTHON) scripts/prepare.py dev azurite
+	$(VENV)/python benchmarks/soak.py
+
 lock: ## write the lock files again; UPGRADE=1 takes the newest versions
 	@$(PYTHON) scripts/lock.py
+
+release: ## wheel, sdist, chart, notes into dist/, checked; FINAL=1 refuses what is none yet
+	@$(PYTHON) scripts/prepare.py dev
+	@$(VENV)/python scripts/release.py build
 
 clean: ## remove what was set up here: .venv, .tools and the caches
 	rm -rf .venv .tools .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

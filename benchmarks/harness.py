@@ -3,8 +3,8 @@
 Rules: a benchmark measures the peer and ours side by side in one run, on one machine. A figure
 that a run could not have is null with its reason, never one from an older run. `QUICK=1` asks for
 a run under 45 s, whose results do not go over those of a whole one, and `PARTS=virtual,real`, where
-a benchmark has parts, for these alone: the lines of the others are null, and say so. Benchmarks are
-programs of their own, never run inside a test.
+a benchmark has parts, for these alone: the lines of the others are null, and say so. Results are
+kept by runs.py. Benchmarks are programs of their own, never run inside a test.
 
     bench = Bench("hub")
     bench.add(make_line("start", "s", ours=0.2, target=0.3))
@@ -16,7 +16,6 @@ programs of their own, never run inside a test.
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import subprocess
@@ -27,6 +26,8 @@ from pathlib import Path
 from typing import Literal
 
 import psutil
+
+import runs
 
 RESULTS = Path(__file__).resolve().parent / "results"
 MB = 1_000_000
@@ -113,6 +114,7 @@ class Bench:
         self.lines: list[Line] = []
         self._results = results
         self._begun = time.monotonic()
+        self._load = os.getloadavg()[0]
         mode = "quick run" if self.quick else "full run"
         print(f"bench-{name}: {mode}, {os.cpu_count()} cores, Python {platform.python_version()}")
 
@@ -125,15 +127,13 @@ class Bench:
     def finish(self) -> None:
         """Print the table and the targets that were missed, and write the results file."""
         # A quick run does not write over the figures of a whole one.
-        path = self._results / ("quick" if self.quick else "") / f"{self.name}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".new")
-        text = json.dumps([line.as_json() for line in self.lines], indent=2, ensure_ascii=False)
-        draft.write_text(text + "\n", encoding="utf-8")
-        draft.replace(path)
+        folder = self._results / "quick" if self.quick else self._results
+        seconds = time.monotonic() - self._begun
+        lines = [line.as_json() for line in self.lines]
+        path = runs.keep(folder, self.name, runs.made(lines, seconds, self._load))
         print(f"\n{table(self.lines)}\n")
         missed = [line.what for line in self.lines if line.met is False]
-        print(f"{time.monotonic() - self._begun:.0f} s; written to {path}")
+        print(f"{seconds:.0f} s; written to {path}")
         if missed:
             print(f"Targets missed: {', '.join(missed)}")
 

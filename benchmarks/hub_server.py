@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness import timed
+from tidegate_operator.local.ports import free_port
 
 SDK_COSTS = Path(__file__).resolve().parent / "sdk_costs.py"
 PARTITIONS = 16
@@ -27,7 +28,7 @@ class Server:
     """A hub named `load`, and how long it took to accept a connection."""
 
     def __init__(self, *arguments: str) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         begun = time.perf_counter()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tidegate_hub", "serve", "--port", str(self.port),
@@ -78,12 +79,6 @@ class ServedHub:
 
     def add_hub(self, name: str, partitions: int = 0) -> None:
         raise NotImplementedError("the hub is made when its process starts")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def sdk_costs(events: int) -> dict[str, float]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.certificates import Certificates
+from tidegate_operator.local.ports import free_port
 
 JARS = Path(__file__).resolve().parents[1] / ".tools" / "kafka" / "lib"
 READY_LIMIT_S = 60.0
@@ -49,7 +50,7 @@ def broker(made: Certificates) -> Iterator[Broker]:
     """A broker of one node, empty at first."""
     with tempfile.TemporaryDirectory(prefix="bench-kafka-") as name:
         folder = Path(name)
-        plain, tls, control = (f"127.0.0.1:{port}" for port in _free_ports(3))
+        plain, tls, control = (f"127.0.0.1:{free_port()}" for _ in range(3))
         settings = folder / "broker.properties"
         settings.write_text(_settings(folder, plain, tls, control, made), encoding="utf-8")
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
@@ -126,11 +127,3 @@ def _wait_until_it_listens(process: subprocess.Popen[bytes], address: str) -> No
             raise ChildProcessError(f"Kafka ended with {process.returncode}")
         time.sleep(0.1)
     raise TimeoutError(f"Kafka did not listen on {address} within {READY_LIMIT_S:.0f} s")
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]

@@ -107,7 +107,7 @@ def add_left_out(bench: Bench, seed: int, numbers: Sequence[int]) -> None:
 
 
 def main() -> None:
-    seed = int(os.environ.get("SEED", DEFAULT_SEED))
+    seed = int(os.environ.get("SEED") or DEFAULT_SEED)
     bench = Bench("scaling")
     print(f"seed {seed}")
     numbers = [n for n in range(len(TRACES)) if not (bench.quick and n in DAY_LONG)]

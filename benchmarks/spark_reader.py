@@ -2,6 +2,8 @@
 
 `spark_reader.py BY PORT EVENTS`: a process of its own; prints a name and a number a line. BY is
 `ours`, or `sdk`: the source of spark_sdk_source.py, whose rows become Arrow as Spark makes them.
+`sdk-seldom` is the same with two long turns of each partition: of a client's coming and going, of
+which `read` of Spark's has one for each turn, little is left in it.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def ours(port: int, events: int) -> Iterator[Any]:
     reading.close()
 
 
-def by_sdk(port: int, events: int) -> Iterator[Any]:
+def by_sdk(port: int, events: int, turn: int) -> Iterator[Any]:
     from pyspark.sql.worker.plan_data_source_read import (  # noqa: PLC0415
         records_to_arrow_batches,
     )
@@ -66,21 +68,22 @@ def by_sdk(port: int, events: int) -> Iterator[Any]:
     source = SdkSource({"connection": connection_string(port)})
     reader = source.streamReader(schema())
     last = events // PARTITIONS - 1
-    for after in range(-1, last, _TURN):
+    for after in range(-1, last, turn):
         for number in range(PARTITIONS):
-            asked = SdkRange(str(number), after, min(after + _TURN, last))
+            asked = SdkRange(str(number), after, min(after + turn, last))
             yield from records_to_arrow_batches(reader.read(asked), 10_000, schema(), source)
 
 
 def main(by: str, port: str, events: str) -> None:
-    batches = {"ours": ours, "sdk": by_sdk}[by](int(port), int(events))
+    turn = int(events) // PARTITIONS // 2 if by == "sdk-seldom" else _TURN
+    batches = ours(int(port), int(events)) if by == "ours" else by_sdk(int(port), int(events), turn)
     begun, used, got, seen = 0.0, 0.0, 0, 0
     for batch in batches:
         if begun:
             got += batch.num_rows
             continue
         seen += batch.num_rows
-        if seen >= PARTITIONS * _TURN:
+        if seen >= PARTITIONS * turn:
             # The first turn of every partition, for which all is imported and connected, counts
             # for nobody.
             begun, used = time.perf_counter(), time.process_time()

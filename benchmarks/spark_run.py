@@ -175,6 +175,8 @@ def latency(streams: Streams, seconds: float) -> None:
 def main(what: str, by: str, port: str, storage: str, events: str, seconds: str) -> None:
     os.environ |= {"EVENTS": connection_string(int(port)), "STORAGE": storage}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Spark's workers import the peer's source, which no package has.
+    os.environ["PYTHONPATH"] = str(Path(__file__).parent)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-spark-")))
         master, tasks = "local[2]", 2

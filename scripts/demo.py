@@ -15,11 +15,9 @@ from __future__ import annotations
 import json
 import random
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,13 +26,14 @@ from types import FrameType
 from demo_cluster import ClusterPlace
 from demo_keys import keys
 from demo_local import LocalPlace
-from demo_programs import EXAMPLE, ROOT, DemoError, Program, show, surroundings
-from demo_settings import READY_S, Settings
+from demo_programs import EXAMPLE, DemoError, Program, show, surroundings
+from demo_settings import READY_S, Settings, new_folder
 from demo_spark import GoingOver
 
-DRAINED_S = 240.0
+DRAINED_S, WRITTEN_S = 240.0, 60.0
+# The code of `homes check` where a total is wrong; any other says that it could not compare.
+NOT_EXACT = 3
 LINE_EVERY_S = 5.0
-LEAST_FREE_MB = 2_000
 HOMES_SHOWN = (17, 4, 170)
 HELP = """\
 keys:  c  a carbon monoxide sensor for every home     b  a burst: six times as much, for a minute
@@ -69,10 +68,12 @@ class Demo:
         homes = settings.homes or self._fitting()
         show(f"demo: SEED={settings.seed} HOMES={homes} ENGINE={settings.engine} do it again")
         storage, events = self._place.start(self._programs, homes)
-        self._storage = storage
         python, key = sys.executable, secrets.token_urlsafe(32)
-        pages = surroundings(STORAGE=storage, RESIDENTS_KEY=key)
-        page = f"127.0.0.1:{settings.page_port}"
+        pages = self._pages = surroundings(STORAGE=storage, RESIDENTS_KEY=key)
+        page, self._page = (
+            f"127.0.0.1:{settings.page_port}",
+            f"http://127.0.0.1:{settings.page_port}",
+        )
         serve = (python, "-m", "residents", "serve", "--listen", page)
         residents = Program("the residents' page", serve, _nobody, pages, EXAMPLE)
         self._programs.append(residents)
@@ -178,29 +179,49 @@ class Demo:
             show(f"demo: {name} is killed" if name else "demo: nobody to kill just now")
         truth = self._folder / "truth.json"
         self._programs.remove(self._homes)
-        self._homes.tell(f"end {truth}")
-        self._homes.process.wait()
+        self._until_written(truth)
         show(f"demo: {killed} members were killed; now everything is handled, and then compared")
-        self._until_drained()
+        if not self._until_drained():
+            return
         told = subprocess.run(
-            [sys.executable, "-m", "homes", "check", str(truth)],
-            cwd=EXAMPLE, env=surroundings(STORAGE=self._storage), capture_output=True,
-            text=True, check=False,
+            [sys.executable, "-m", "homes", "check", str(truth), "--pages", self._page],
+            cwd=EXAMPLE, env=self._pages, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        show(f"demo: {(told.stdout or told.stderr).strip()}")
-        if told.returncode:
+        for line in f"{told.stdout}{told.stderr}".splitlines():
+            show(f"demo: {line}")
+        if told.returncode == NOT_EXACT:
             raise DemoError(f"not every total is what was sent; SEED={self._settings.seed}")
+        if told.returncode:
+            raise DemoError("the totals cannot be compared: the line above says why")
 
-    def _until_drained(self) -> None:
+    def _until_written(self, truth: Path) -> None:
+        """The homes have said all, and written down what that was. Raises DemoError."""
+        until = time.monotonic() + WRITTEN_S
+        try:
+            self._homes.tell(f"end {truth}")
+            while self._homes.is_running and not self._is_asked_to_end:
+                if time.monotonic() > until:
+                    raise DemoError(f"the homes have not ended after {WRITTEN_S:.0f} s")
+                self.watch(time.monotonic() + 0.2)
+            if self._homes.process.poll():
+                raise self._homes.failure()
+        finally:
+            self._homes.end()
+
+    def _until_drained(self) -> bool:
+        """Whether that was waited for: somebody may ask for the end before. Raises DemoError."""
         until = time.monotonic() + DRAINED_S
         drained_at: float | None = None
         # What the status says is some seconds old.
-        while drained_at is None or time.monotonic() - drained_at < LINE_EVERY_S:
+        while not self._is_asked_to_end and (
+            drained_at is None or time.monotonic() - drained_at < LINE_EVERY_S
+        ):
             if time.monotonic() > until:
                 raise DemoError(f"events still wait after {DRAINED_S:.0f} s: {self._line()}")
             self.watch(time.monotonic() + 1.0)
             now = time.monotonic()
             drained_at = (drained_at or now) if self._groups.is_drained() else None
+        return not self._is_asked_to_end
 
     def end(self) -> bool:
         """Everything, in the order of the module. Whether all of it ended well."""
@@ -213,21 +234,6 @@ class Demo:
 
 def _nobody(_line: str) -> None:
     """What the page's server says is only of interest where it ends."""
-
-
-def _folder(stack: ExitStack) -> Path:
-    """A new one. Raises DemoError."""
-    place = ROOT / ".tools" / "demo"
-    place.mkdir(parents=True, exist_ok=True)
-    free_mb = shutil.disk_usage(place).free >> 20
-    if free_mb < LEAST_FREE_MB:
-        raise DemoError(
-            f"{free_mb:,} MB are free on the disk of {place}, and the demo wants "
-            f"{LEAST_FREE_MB:,}. Make room, then run the same command again."
-        )
-    found = Path(tempfile.mkdtemp(prefix="run-", dir=place))
-    stack.callback(shutil.rmtree, found, ignore_errors=True)
-    return found
 
 
 def run(demo: Demo, settings: Settings) -> None:
@@ -255,7 +261,9 @@ def main() -> int:
         demo: Demo | None = None
         try:
             settings = Settings.read()
-            demo = Demo(settings, _folder(stack), is_on_cluster="--cluster" in sys.argv[1:])
+            demo = Demo(
+                settings, new_folder(stack, settings), is_on_cluster="--cluster" in sys.argv[1:]
+            )
             run(demo, settings)
         except EndRequest:
             show("\ndemo: ending")

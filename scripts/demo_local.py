@@ -6,6 +6,7 @@ Rules: standard library only. What it keeps is in the folder that it is given.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -46,7 +47,7 @@ class LocalPlace:
     def show(self) -> None:
         """How it is looked at."""
         show(f"demo: the console       http://127.0.0.1:{self._settings.console_port}")
-        show(f"demo: and in a terminal tidegate get --state {os.path.relpath(self._state)}")
+        show(f"demo: and in a terminal {shlex.quote(os.path.relpath(self._launcher()))} get")
 
     def go_over(self) -> GoingOver | None:
         """To Spark, where that is wanted and is not there yet."""
@@ -56,6 +57,24 @@ class LocalPlace:
 
     def close(self) -> None:
         """Nothing outlives the programs."""
+
+    def _launcher(self) -> Path:
+        """`tidegate` for what runs here. The environment of the demo has no such program."""
+        found = self._folder / "tidegate"
+        path = surroundings()["PYTHONPATH"]
+        program = f"{shlex.quote(sys.executable)} -m tidegate_operator.local"
+        found.write_text(
+            f"""#!/bin/sh
+# `tidegate` for the demo that runs here: {found.name} get, explain NAME, watch NAME, --help
+export PYTHONPATH={shlex.quote(path)}
+case "${{1:---help}}" in -*) exec {program} "$@" ;; esac
+command=$1; shift
+exec {program} "$command" --state {shlex.quote(str(self._state))} "$@"
+""",
+            encoding="utf-8",
+        )
+        found.chmod(0o755)
+        return found
 
     def _group(self, name: str) -> Path:
         return self._folder / f"{name}.yaml"

@@ -1,7 +1,8 @@
 """The programs of the demo: their processes, and the threads that hear what they print.
 
 Rules: standard library only. Each runs in a process group of its own, so that Ctrl-C reaches the
-demo alone, which then ends all of them in its own order.
+demo alone, which then ends all of them in its own order. What a program started and left in its
+group, such as a pip that fetches, ends with it.
 """
 
 from __future__ import annotations
@@ -119,15 +120,26 @@ class Program:
 
     def end(self) -> bool:
         """Ask it to end, and make it after a while. Whether it ended well."""
-        if self.is_running:
+        was_running, ended_well = self.is_running, True
+        if was_running:
             self.process.terminate()
         try:
             self.process.wait(timeout=END_S)
         except subprocess.TimeoutExpired:
             show(f"demo: {self.name} did not end within {END_S:.0f} s and was killed")
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-            return False
+            ended_well = False
         finally:
-            self._listener.join(timeout=END_S)
-        return self.process.returncode in (0, -signal.SIGTERM)
+            if was_running:
+                self._kill_group()
+        self.process.wait()
+        self._listener.join(timeout=END_S)
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        return ended_well and self.process.returncode in (0, -signal.SIGTERM)
+
+    def _kill_group(self) -> None:
+        """Whatever is left of its group; most programs have ended their own by then."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)

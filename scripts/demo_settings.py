@@ -6,17 +6,26 @@ asked for and taken is an error; of the usual ones another one is taken, and tha
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import shutil
 import socket
+import tempfile
+from collections.abc import Set
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
-from demo_programs import DemoError, show
+from demo_programs import ROOT, DemoError, show
 
 READY_S = 120.0
 # How much the desk of `alarms` takes from one consumer, in the readings of a calm hour.
 DESK, DESK_TIMES = "DESK_READINGS_PER_S", 2.0
 CALM_READINGS = 5 / 60
+HOMES_MOST, SEED_MOST, SECONDS_MOST = 1_000_000, (1 << 63) - 1, 7 * 86_400
+# PySpark, its Java and what these write, against hub and storage alone.
+_FREE_MB = {"spark": 2_000, "python": 500}
 
 
 def desk_of(homes: int) -> str:
@@ -33,8 +42,8 @@ class Settings:
     engine: str
     page_port: int
     console_port: int
-    seconds: float | None
-    kills_s: float | None
+    seconds: int | None
+    kills_s: int | None
 
     @classmethod
     def read(cls) -> Settings:
@@ -42,48 +51,95 @@ class Settings:
         engine = os.environ.get("ENGINE") or "spark"
         if engine not in ("python", "spark"):
             raise DemoError(f"ENGINE={engine}: write python or spark")
-        homes, seconds, kills = (_number(name) for name in ("HOMES", "DEMO_SECONDS", "DEMO_KILLS"))
-        seed = _number("SEED")
+        homes, seed = _whole("HOMES", 1, HOMES_MOST), _whole("SEED", 0, SEED_MOST)
+        seconds, kills = (_whole(name, 1, SECONDS_MOST) for name in ("DEMO_SECONDS", "DEMO_KILLS"))
+        page, console = _ports(("PAGE_PORT", 8090), ("CONSOLE_PORT", 8081))
         return cls(
-            None if homes is None else int(homes),
-            secrets.randbelow(1 << 32) if seed is None else int(seed),
+            homes,
+            secrets.randbelow(1 << 32) if seed is None else seed,
             engine,
-            _port("PAGE_PORT", 8090),
-            _port("CONSOLE_PORT", 8081),
+            page,
+            console,
             seconds,
             kills,
         )
 
+    @property
+    def least_free_mb(self) -> int:
+        """How much room it takes on the disk."""
+        return _FREE_MB[self.engine]
 
-def _number(name: str) -> float | None:
+
+def _whole(name: str, least: int, most: int) -> int | None:
+    """None where it is not said. Raises DemoError."""
     text = os.environ.get(name, "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and least <= int(text[:20]) <= most):
+        raise DemoError(f"{name}={text}: write a whole number from {least:,} to {most:,}")
+    return int(text)
+
+
+def _ports(*wanted: tuple[str, int]) -> list[int]:
+    """Those that are asked for, else the usual ones, else any. Raises DemoError."""
+    asked = {name: _whole(name, 1, 65_535) for name, _ in wanted}
+    named = [port for port in asked.values() if port is not None]
+    if len(set(named)) < len(named):
+        same = " and ".join(f"{name}={port}" for name, port in asked.items())
+        raise DemoError(f"{same} are the same port: name two different ones")
+    found: dict[str, int] = {}
+    with ExitStack() as held:
+        # Those that are asked for first: no other one gets them.
+        for name, usual in sorted(wanted, key=lambda each: asked[each[0]] is None):
+            port = asked[name]
+            taken = set(found.values())
+            found[name] = _taken(held, name, port) if port else _free(held, name, usual, taken)
+    return [found[name] for name, _ in wanted]
+
+
+def _taken(held: ExitStack, name: str, port: int) -> int:
     try:
-        found = float(text) if text else None
-    except ValueError:
-        found = -1.0
-    if found is not None and found < 0:
-        raise DemoError(f"{name}={text}: write a number")
-    return found
+        return _bound(held, port)
+    except OSError as problem:
+        if problem.errno == errno.EADDRINUSE:
+            why = (
+                f"is taken by another program: `ss -ltnp 'sport = :{port}'` says which. "
+                "Name another one, or leave it out."
+            )
+        elif problem.errno == errno.EACCES:
+            why = "may not be opened by this user. Name one from 1,024 on, or leave it out."
+        else:
+            why = f"cannot be opened: {problem.strerror}. Name another one, or leave it out."
+        raise DemoError(f"{name}={port} {why}") from None
 
 
-def _port(name: str, usual: int) -> int:
-    """The one that is asked for, else the usual one, else any. Raises DemoError."""
-    asked = os.environ.get(name, "")
-    if asked and not asked.isdecimal():
-        raise DemoError(f"{name}={asked}: write a port")
-    port = int(asked or usual)
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            if asked:
-                raise DemoError(
-                    f"{name}={port} is taken by another program: `ss -ltnp 'sport = :{port}'` says "
-                    "which. Name another one, or leave it out."
-                ) from None
-            with socket.socket() as other:
-                other.bind(("127.0.0.1", 0))
-                port = int(other.getsockname()[1])
-            show(f"demo: port {usual} is taken, so that {name} is {port} this time")
+def _free(held: ExitStack, name: str, usual: int, taken: Set[int]) -> int:
+    with suppress(OSError):
+        if usual not in taken:
+            return _bound(held, usual)
+    port = _bound(held, 0)
+    show(f"demo: port {usual} is taken, so that {name} is {port} this time")
     return port
+
+
+def _bound(held: ExitStack, port: int) -> int:
+    """Held until the others are found as well. Raises OSError."""
+    probe = held.enter_context(socket.socket())
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    probe.bind(("127.0.0.1", port))
+    return int(probe.getsockname()[1])
+
+
+def new_folder(stack: ExitStack, settings: Settings) -> Path:
+    """A new one. Raises DemoError."""
+    place = ROOT / ".tools" / "demo"
+    place.mkdir(parents=True, exist_ok=True)
+    free_mb = shutil.disk_usage(place).free >> 20
+    if free_mb < settings.least_free_mb:
+        raise DemoError(
+            f"{free_mb:,} MB are free on the disk of {place}, and the demo wants "
+            f"{settings.least_free_mb:,}. Make room, then run the same command again."
+        )
+    found = Path(tempfile.mkdtemp(prefix="run-", dir=place))
+    stack.callback(shutil.rmtree, found, ignore_errors=True)
+    return found

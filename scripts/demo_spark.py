@@ -26,6 +26,8 @@ try:
 except SettingsError as problem:
     raise SystemExit(str(problem))
 """
+JAVA = ("-c", _JAVA)
+PREPARE = ("scripts/prepare.py", "spark")
 
 
 def group_text(file: str, note: str = "") -> str:
@@ -46,11 +48,13 @@ class GoingOver(threading.Thread):
         self._groups = groups
         self._programs: list[Program] = []
         self._is_ended = False
+        # Between the end and a program that would begin after it.
+        self._turn = threading.Lock()
 
     def run(self) -> None:
         try:
-            java = self._begin("Java", "-c", _JAVA)
-            self._finish(self._begin("PySpark", "scripts/prepare.py", "spark"))
+            java = self._begin("Java", *JAVA)
+            self._finish(self._begin("PySpark", *PREPARE))
             self._finish(java)
             if not self._is_ended:
                 show("spark: it is there; activity goes over to it, and goes on where it stood")
@@ -63,7 +67,8 @@ class GoingOver(threading.Thread):
 
     def end(self) -> None:
         """Nothing is fetched any more."""
-        self._is_ended = True
+        with self._turn:
+            self._is_ended = True
         for program in self._programs:
             program.end()
 
@@ -71,8 +76,11 @@ class GoingOver(threading.Thread):
         def hear(line: str) -> None:
             show(f"spark: {line}")
 
-        program = Program(what, (sys.executable, *arguments), hear, surroundings(), ROOT)
-        self._programs.append(program)
+        with self._turn:
+            if self._is_ended:
+                raise DemoError(f"{what} is not fetched any more")
+            program = Program(what, (sys.executable, *arguments), hear, surroundings(), ROOT)
+            self._programs.append(program)
         return program
 
     def _finish(self, program: Program) -> None:

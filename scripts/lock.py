@@ -47,6 +47,7 @@ LOCKS = (
     Lock("spark", "pyproject.toml", extras=("spark",)),
     Lock("docs", "requirements/docs.in"),
     Lock("node", "requirements/node.in"),
+    Lock("audit", "requirements/audit.in"),
     Lock("uv", "requirements/uv.in"),
 )
 

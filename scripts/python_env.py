@@ -2,7 +2,8 @@
 
 Rules: what is installed is exactly what a lock file names, checked by hash. A stamp for each lock
 file is written last and names everything that the install depended on, so a changed lock, another
-Python or a moved folder installs anew, and an interrupted install is thrown away, never used.
+Python or a moved folder installs anew. An install that was broken off is never taken for finished,
+and costs only itself: the locks agree on every pin, so that a layer changes nothing of another one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from steps import Size, StopError, is_complete, require_space, run, say, step, write_stamp
 
 APT_PACKAGE = "python3-venv"
-BUSY = "busy"  # in .venv while packages are being put in; found at the start, it means 'broken off'
+BUSY = "busy"  # in .venv while it is made; found at the start, it means 'broken off'
 SIZE_LINE = re.compile(r"^# size: (\d+) MB to fetch, (\d+) MB on disk$", re.MULTILINE)
 LAYERS_FROM_SOURCE = frozenset({"spark"})  # pyspark has no wheel: its archive holds only files
 
@@ -84,7 +85,7 @@ def ensure_layers(root: Path, layers: list[str]) -> None:
     if missing and not (venv / "bin" / "python").exists():
         _create(root, venv)
     for layer in missing:
-        _install_layer(root, venv, layer)
+        _install_layer(root, venv, layer, keys[layer])
         write_stamp(_stamp(venv, layer), keys[layer])
     if "dev" in layers:  # its build tool is among the packages of that layer
         _install_tree(root, venv)
@@ -94,12 +95,17 @@ def _stamp(venv: Path, layer: str) -> Path:
     return venv / f"complete-{layer}"
 
 
+def _begun(venv: Path, layer: str) -> Path:
+    """There while a layer is put in, and holds its key; found later, that was broken off."""
+    return venv / f"begun-{layer}"
+
+
 def _holds_other_than(root: Path, venv: Path) -> bool:
     """Whether some layer of the environment is not what its lock file names now."""
     if not venv.exists():
         return False
-    for stamp in venv.glob("complete-*"):
-        lock = root / "requirements" / f"{stamp.name.removeprefix('complete-')}.lock"
+    for stamp in (*venv.glob("complete-*"), *venv.glob("begun-*")):
+        lock = root / "requirements" / f"{stamp.name.partition('-')[2]}.lock"
         if not lock.exists() or not is_complete(stamp, layer_key(root, lock.read_text())):
             say("-> the locks, the Python or the folder changed: making .venv anew")
             return True
@@ -116,18 +122,23 @@ def _create(root: Path, venv: Path) -> None:
     (venv / BUSY).unlink()
 
 
-def _install_layer(root: Path, venv: Path, layer: str) -> None:
+def _install_layer(root: Path, venv: Path, layer: str, key: str) -> None:
     lock = lock_file(root, layer)
     size = size_of(lock.read_text())
     require_space(venv, size)
     fetched = root / ".tools" / "fetching"  # the temporary folder of pip, where growth can be seen
     shutil.rmtree(fetched, ignore_errors=True)
     fetched.mkdir(parents=True)
-    (venv / BUSY).touch()
+    begun = _begun(venv, layer)
+    was_broken_off = begun.exists()
+    write_stamp(begun, key)
     command: list[str | Path] = [
         venv / "bin" / "python", "-m", "pip", "install", "--no-input", "--no-deps",
         "--disable-pip-version-check", "--require-hashes", "--requirement", lock,
     ]  # fmt: skip
+    if was_broken_off:
+        # What is half there must be neither taken for whole nor removed by a list that is missing.
+        command.append("--ignore-installed")
     if layer in LAYERS_FROM_SOURCE:
         # The wheel that is made of them is unpacked at once: to compress it takes a minute.
         # Somebody waits for them: what is used of them is compiled when it is.
@@ -140,7 +151,7 @@ def _install_layer(root: Path, venv: Path, layer: str) -> None:
             run(command, log, cwd=root, env={"TMPDIR": str(fetched)})
     finally:
         shutil.rmtree(fetched, ignore_errors=True)
-    (venv / BUSY).unlink()
+    begun.unlink()
 
 
 def _install_tree(root: Path, venv: Path) -> None:

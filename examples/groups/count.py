@@ -1,7 +1,7 @@
 """A handler that counts the events of each home, in the state of its partition.
 
-Each home's events are in one partition, so its count is whole. The counts are printed when a
-partition is given away, and now and then.
+Each home's events are in one partition, so its count is whole. How many were counted is printed
+after each thousand.
 """
 
 from __future__ import annotations

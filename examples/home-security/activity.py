@@ -68,7 +68,7 @@ def reading_of(event: Any) -> tuple[str, str, int, float, bool] | None:
         and NAME.fullmatch(kind)
         and abs(value) <= LARGEST
         # A sensor whose clock is far off would open slices of another day.
-        and abs(at - event.enqueued_at) <= DAY_S
+        and event.enqueued_at - DAY_S <= at <= event.enqueued_at + DAY_S
     )
     return (home, kind, value, at, reading.get("alarm") is True) if is_usable else None
 

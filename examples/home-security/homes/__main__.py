@@ -14,17 +14,22 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from homes.checking import report, totals_in, truth_in
+from homes.asking import PageError, shown_to
+from homes.checking import Totals, report, totals_in, truth_in
 from homes.fitting import measure
 from homes.living import Living
 from homes.world import Plan
+from residents.links import keys_of
 from tidegate.ledger.access import BlobSettings
 from tidegate.sending.sending import SendError
 from tidegate.settings import EVENTS_SECRET, SettingsError
 from tidegate.slices.blobs import SliceBlobs
 from tidegate.slices.shape import SliceError
 
-STORAGE = "STORAGE"
+STORAGE, KEY = "STORAGE", "RESIDENTS_KEY"
+PAGES_ASKED = 20
+# Totals are wrong: apart from all that keeps them from being compared.
+NOT_EXACT = 3
 
 
 def parser() -> argparse.ArgumentParser:
@@ -48,6 +53,10 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("truth", type=Path, help="as `live` has written it, told `truth FILE`")
     check.add_argument("--container", default="slices")
     check.add_argument("--prefix", default="home-security/activity")
+    check.add_argument(
+        "--pages", metavar="URL",
+        help=f"also what the pages of {PAGES_ASKED} homes show; their links are signed by {KEY}",
+    )  # fmt: skip
     return top
 
 
@@ -61,7 +70,7 @@ def main(given: Sequence[str] | None = None) -> int:
         if arguments.command == "live":
             return asyncio.run(_live(arguments))
         return asyncio.run(_check(arguments))
-    except (KeyError, SendError, SettingsError, SliceError, OSError) as problem:
+    except (KeyError, PageError, SendError, SettingsError, SliceError, OSError) as problem:
         said = f"set {problem.args[0]}" if isinstance(problem, KeyError) else problem
         print(f"homes: {said}", file=sys.stderr)
         return 1
@@ -85,7 +94,21 @@ async def _check(arguments: argparse.Namespace) -> int:
         await blobs.close()
     text, is_well = report(truth, found)
     print(text)
-    return 0 if is_well else 1
+    if arguments.pages is not None:
+        is_well &= await _check_pages(arguments.pages, names, truth)
+    return 0 if is_well else NOT_EXACT
+
+
+async def _check_pages(base: str, names: Sequence[str], truth: Totals) -> bool:
+    """Whether pages show the same. Homes with alarms first, then others from all of them."""
+    with_alarms = sorted({home for (home, _), (_, alarms) in truth.items() if alarms})
+    some = names[:: max(len(names) // PAGES_ASKED, 1)]
+    asked = list(dict.fromkeys((*with_alarms[: PAGES_ASKED // 2], *some)))[:PAGES_ASKED]
+    expected = {place: each for place, each in truth.items() if place[0] in asked}
+    key = keys_of(os.environ[KEY])[0]
+    text, is_well = report(expected, await shown_to(base, key, asked, expected))
+    print(f"on the pages of {len(asked)} homes {text}")
+    return is_well
 
 
 if __name__ == "__main__":

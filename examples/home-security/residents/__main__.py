@@ -26,6 +26,9 @@ from tidegate.slices.blobs import SliceBlobs
 
 KEY, STORAGE = "RESIDENTS_KEY", "STORAGE"
 _DAY_S = 86_400
+# What the group and everybody else may do with a file of keys: nothing. A Secret that is mounted in
+# a pod is its group's to read.
+_OTHERS = 0o007
 
 
 def parser() -> argparse.ArgumentParser:
@@ -56,7 +59,11 @@ def parser() -> argparse.ArgumentParser:
             "--key-file", type=Path, metavar="FILE",
             help=f"the keys of the links, one a line, the one that signs first (else: {KEY})",
         )  # fmt: skip
-    commands.add_parser("key", help="print a new key")
+    key = commands.add_parser("key", help="make a new key")
+    key.add_argument(
+        "--to", type=Path, metavar="FILE",
+        help="a new file, which its owner alone may read (else: it is printed)",
+    )  # fmt: skip
     return top
 
 
@@ -77,7 +84,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def _carry_out(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     if arguments.command == "key":
-        print(secrets.token_urlsafe(32))
+        _make_key(arguments.to)
         return 0
     keys = _keys(arguments.key_file, environment)
     if arguments.command == "link":
@@ -93,9 +100,25 @@ def _carry_out(arguments: argparse.Namespace, environment: Mapping[str, str]) ->
     return 0
 
 
+def _make_key(to: Path | None) -> None:
+    """Raises OSError where the file is there already: links of its keys would end."""
+    key = f"{secrets.token_urlsafe(32)}\n"
+    if to is None:
+        print(key, end="")
+        return
+    with os.fdopen(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as target:
+        target.write(key)
+
+
 def _keys(file: Path | None, environment: Mapping[str, str]) -> tuple[bytes, ...]:
     if file is not None:
-        return keys_of(file.read_text(encoding="utf-8"))
+        with file.open(encoding="utf-8") as source:
+            if os.fstat(source.fileno()).st_mode & _OTHERS:
+                raise KeyUnusable(
+                    f"{file} can be read by others than its owner, who could make links to every "
+                    f"home: chmod 600 {file}, or write a new one with `residents key --to FILE`"
+                )
+            return keys_of(source.read())
     if not environment.get(KEY):
         raise SettingsError(f"set {KEY}, or give --key-file: `python -m residents key` makes one")
     return keys_of(environment[KEY])

@@ -3,7 +3,8 @@
 Rules:
 - A look lists what may have changed, once for all pages; what changed is read once for all homes
   in it. So a thousand pages cost what one costs, and what is sent to them.
-- Storage that does not answer is said on the pages, which go on showing what they have.
+- Storage that does not answer, or refuses, is said on the pages, which go on with what they have.
+  What could not be read is read again: nobody is told of nothing where nothing was read.
 - A version that is gone was replaced: the next listing tells of the newer one.
 """
 
@@ -21,7 +22,7 @@ from tidegate.ops.streams import Mailbox
 from tidegate.slices.many import ManyKeys, Ranges
 from tidegate.slices.naming import Version
 from tidegate.slices.reading import Row
-from tidegate.slices.shape import SliceError, SliceStorageError
+from tidegate.slices.shape import SliceError, SliceGone, SliceStorageError
 from tidegate.slices.shelf import DAY_S, Place, Shelf
 
 _log = logging.getLogger("residents")
@@ -46,8 +47,9 @@ class Follower:
     def __init__(self, blobs: Stored, wall: Callable[[], float], poll_s: float = POLL_S) -> None:
         self.homes = Homes()
         self.shelf = Shelf()
-        # Since when storage does not answer; None while it does.
-        self.silent_since: float | None = None
+        # Since when it cannot be listed, and since when these could not be read.
+        self._unlisted_since: float | None = None
+        self._unread_since: dict[tuple[str, int], float] = {}
         self.looks = 0
         self._blobs = blobs
         self._wall = wall
@@ -56,6 +58,12 @@ class Follower:
         self._loads = Loads()
         self._has_loads = asyncio.Event()
         self._tidied_at = wall()
+
+    @property
+    def silent_since(self) -> float | None:
+        """Since when storage does not tell all that it has; None while it does."""
+        known = (self._unlisted_since, *self._unread_since.values())
+        return min((each for each in known if each is not None), default=None)
 
     def open(self, name: str) -> tuple[Home, Mailbox]:
         """A page of this home was opened. Raises TooManyPages."""
@@ -84,13 +92,13 @@ class Follower:
             try:
                 await self.look()
             except SliceStorageError as problem:
-                if self.silent_since is None:
-                    self.silent_since = self._wall()
-                    _log.error("the slices cannot be read: %s", problem)
+                if self._unlisted_since is None:
+                    self._unlisted_since = self._wall()
+                    _log.error("the slices cannot be listed: %s", problem)
             else:
-                if self.silent_since is not None:
-                    _log.info("the slices can be read again")
-                self.silent_since = None
+                if self._unlisted_since is not None:
+                    _log.info("the slices can be listed again")
+                self._unlisted_since = None
             await asyncio.sleep(max(next_look - loop.time(), 0))
 
     async def look(self) -> None:
@@ -124,25 +132,40 @@ class Follower:
                     self._has_loads.set()
 
     async def _tell_minute(self, place: Place, names: set[str]) -> None:
-        for name, rows in (await self._rows(place, names)).items():
+        try:
+            found = await self._rows(place, names)
+        except SliceStorageError as problem:
+            self._refused(place.partition, quarter_of(place.start), problem)
+            self._loads.once(place.partition, quarter_of(place.start), names)
+            self._has_loads.set()
+            return
+        for name, rows in found.items():
             home = self.homes.get(name)
             if home is not None:
                 self._place(home, place.partition)
                 home.put_minute(place.start, told(rows))
 
     async def _rows(self, place: Place, names: set[str] | frozenset[str]) -> dict[str, Rows]:
+        """Raises SliceStorageError where there is something that cannot be read now."""
         stood = self.shelf.at(place)
         if stood is None or not names:
             return {}
         try:
             return await self._many.rows(stood.version, stood.size, names)
-        except SliceStorageError as problem:
-            # Mostly it was replaced meanwhile; else the next listing says what is wrong.
+        except SliceGone as problem:
+            # It was replaced meanwhile: the next listing tells of what stands there.
             _log.debug("%s is not there: %s", place, problem)
             self.shelf.forget(place, stood.version)
+        except SliceStorageError:
+            raise
         except SliceError as problem:
             _log.error("%s cannot be shown: %s", stood.version, problem)
         return {}
+
+    def _refused(self, partition: str, quarter: int, problem: SliceStorageError) -> None:
+        if not self._unread_since:
+            _log.error("the slices cannot be read: %s", problem)
+        self._unread_since.setdefault((partition, quarter), self._wall())
 
     # --- what was before
 
@@ -187,7 +210,14 @@ class Follower:
         )
         end = unit.quarter + QUARTER_S
         places = list(self.shelf.between(unit.partition, unit.quarter, end))
-        found = await asyncio.gather(*(self._rows(place, names) for place in places))
+        try:
+            found = await asyncio.gather(*(self._rows(place, names) for place in places))
+        except SliceStorageError as problem:
+            self._refused(unit.partition, unit.quarter, problem)
+            self._loads.again(unit)
+            return
+        if self._unread_since.pop((unit.partition, unit.quarter), None) and not self._unread_since:
+            _log.info("the slices can be read again")
         for name in names:
             home = self.homes.get(name)
             minutes = {

@@ -34,6 +34,11 @@ class Loads:
         """Something came late to a quarter."""
         self._once.setdefault((quarter, partition), set()).update(homes)
 
+    def again(self, unit: Unit) -> None:
+        """It could not be read, and is still to be."""
+        self.begin(unit.partition, unit.quarter, unit.goes_on)
+        self.once(unit.partition, unit.quarter, unit.homes - unit.goes_on)
+
     def take(self) -> Unit | None:
         """The next unit, if any."""
         place = max((*self._once, *self._going_on), default=None)

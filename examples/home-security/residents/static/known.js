@@ -9,25 +9,44 @@ const DAY = 24 * HOUR;
 // Alarms of one kind that are closer than this are one.
 const SAME_ALARM = 2 * MINUTE;
 
-export const known = { home: "", isWhole: false, minutes: new Map(), quarters: new Map() };
+export const known = { home: "", isWhole: false, begunAt: 0, minutes: new Map(), quarters: new Map() };
 
 const asRows = (rows) => rows.map((row) => Object.fromEntries(FIELDS.map((name, at) => [name, row[at]])));
 const quarterOf = (at) => Math.floor(at / QUARTER) * QUARTER;
 
 export function begin(told) {
   known.home = told.home;
+  known.begunAt = told.now * 1000;
   known.isWhole = told.whole;
   for (const name of ["minutes", "quarters"]) {
     known[name] = new Map(Object.entries(told[name]).map(([start, rows]) => [Number(start) * 1000, asRows(rows)]));
   }
 }
 
-export const putMinute = (told) => known.minutes.set(told.start * 1000, asRows(told.rows));
+/** When the readings were made that this tells and that were not known before. */
+function fresh(before, rows) {
+  const heard = new Map((before ?? []).map((row) => [row.kind, row.lastAt ?? 0]));
+  // Until all of the day was read, what was made before the page was opened is no news.
+  const from = known.isWhole ? 0 : known.begunAt;
+  return rows.map((row) => [row.lastAt ?? 0, heard.get(row.kind) ?? 0])
+    .filter(([at, last]) => at > last && at >= from).map(([at]) => at);
+}
+
+export function putMinute(told) {
+  const start = told.start * 1000;
+  const rows = asRows(told.rows);
+  const news = fresh(known.minutes.get(start), rows);
+  known.minutes.set(start, rows);
+  return news;
+}
 
 export function putQuarter(told) {
   const start = told.start * 1000;
+  const rows = asRows(told.rows);
+  const news = known.quarters.has(start) ? fresh(known.quarters.get(start), rows) : [];
   for (const minute of [...known.minutes.keys()]) if (quarterOf(minute) === start) known.minutes.delete(minute);
-  known.quarters.set(start, asRows(told.rows));
+  known.quarters.set(start, rows);
+  return news;
 }
 
 /** All stretches of the last day with what is known of them, in order: minutes where these are. */
@@ -93,11 +112,7 @@ export function steps(parts, from, step, count) {
   return found;
 }
 
-/** When the newest reading was made that is known. */
-export function newestAt() {
-  let newest = 0;
-  for (const rows of known.minutes.values()) for (const row of rows) newest = Math.max(newest, row.lastAt ?? 0);
-  return newest;
-}
+/** When the newest reading was made that is known; 0 where there is none. */
+export const newestAt = (parts) => Math.max(0, ...parts.flatMap(({ start, rows }) => rows.map((row) => row.lastAt ?? start)));
 
 export { DAY, HOUR, MINUTE };

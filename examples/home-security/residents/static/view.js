@@ -2,7 +2,7 @@
 // page can be read without colours, without pictures, and as it is read aloud.
 
 import { icon } from "./icons.js";
-import { DAY, HOUR, MINUTE, alarms, known, sensors, steps, stretches } from "./known.js";
+import { DAY, HOUR, MINUTE, alarms, known, newestAt, sensors, steps, stretches } from "./known.js";
 import { agoText, countText, hourText, secondText, timeText, times, whenText, wordsOf } from "./words.js";
 
 const ALARM_IS_NOW = 3 * MINUTE;
@@ -22,19 +22,21 @@ function make(tag, className, ...children) {
   return node;
 }
 
-export function draw(now) {
+/** `isLost`: what happens now does not reach this page. */
+export function draw(now, isLost) {
   const parts = stretches(now);
   const found = alarms(parts);
   document.title = `${found.length && now - found[0].to < ALARM_IS_NOW ? "Alarm! " : ""}${known.home}`;
   setText(byId("home"), known.home);
-  drawAlarms(found, parts, now);
+  drawAlarms(found, parts, now, isLost);
   drawSensors(sensors(parts), found, now);
   byId("hour-section").hidden = byId("day-section").hidden = !parts.length;
   drawHour(parts, now);
   drawDay(parts, now);
 }
 
-function drawAlarms(found, parts, now) {
+function drawAlarms(found, parts, now, isLost) {
+  const heardAt = newestAt(parts);
   const current = found.filter((each) => now - each.to < ALARM_IS_NOW);
   const names = [...new Set(current.map((each) => wordsOf(each.kind).alarm))];
   let state = "calm";
@@ -50,6 +52,11 @@ function drawAlarms(found, parts, now) {
     text = known.isWhole
       ? "None of your sensors has said anything in the last day. What they say appears here by itself."
       : "This takes a moment.";
+  } else if (isLost || now - heardAt > SILENT) {
+    state = "silent";
+    title = `No news since ${whenText(heardAt, now)}`;
+    text = isLost ? "This page is not connected, and comes back by itself. Whether all is quiet is not known."
+      : "None of your sensors has said anything since then. Whether all is quiet is not known.";
   } else if (!known.isWhole && !found.length) {
     text = "No alarm so far; the last day is being read.";
   }
@@ -113,6 +120,7 @@ function drawHour(parts, now) {
   bars(byId("hour"), found, "Last hour, minute by minute");
   axis(byId("hour-axis"), [0, 15, 30, 45].map((at) => timeText(found[at].start)), "now");
   setText(byId("hour-sum"), sumText(found));
+  table(byId("hour-table"), "Minute", found);
 }
 
 function drawDay(parts, now) {
@@ -123,8 +131,12 @@ function drawDay(parts, now) {
   bars(byId("day"), found, "Last day, hour by hour");
   axis(byId("day-axis"), [0, 6, 12, 18].map((at) => hourText(found[at].start)), "now");
   setText(byId("day-sum"), known.isWhole ? sumText(found) : "being read …");
+  table(byId("day-table"), "Hour", found);
+}
+
+function table(node, what, found) {
   const kinds = [...new Set(found.flatMap((each) => [...each.kinds.keys()]))].sort();
-  const heads = ["Hour", ...kinds.map((kind) => wordsOf(kind).name), "Alarms"];
+  const heads = [what, ...kinds.map((kind) => wordsOf(kind).name), "Alarms"];
   const rows = found.toReversed().filter((each) => each.isHeard).map((each) => [
     timeText(each.start), ...kinds.map((kind) => countText(each.kinds.get(kind) ?? 0)), countText(each.alarms)]);
   const cells = (row, tag) => row.map((text, at) => {
@@ -132,7 +144,7 @@ function drawDay(parts, now) {
     if (!at || tag === "th") cell.scope = tag === "th" ? "col" : "row";
     return cell;
   });
-  byId("day-table").replaceChildren(
+  node.replaceChildren(
     make("thead", "", make("tr", "", ...cells(heads, "th"))),
     make("tbody", "", ...rows.map((row) => make("tr", "", ...cells(row, "td")))));
 }
