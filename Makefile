@@ -14,8 +14,8 @@ CLUSTER_FAULTS := tests/cluster/test_operator_faults.py
 # Sizes that follow the lag: minutes of waiting for loads to last.
 CLUSTER_SCALING := tests/cluster/test_operator_scaling.py tests/cluster/test_cosmos.py \
 	tests/cluster/test_cosmos_leases.py
-# The version before this one, whose image is built from its commit.
-CLUSTER_UPGRADE := tests/cluster/test_upgrade.py
+# The version before this one, whose images are built from its commit.
+CLUSTER_UPGRADE := $(addprefix tests/cluster/test_upgrade,.py _spark.py)
 # One fault after another, with waits for leases to end: of pods, ledger and control plane, and of
 # the ways to hub and storage.
 CLUSTER_CHAOS := $(addprefix tests/cluster/test_chaos_,pods.py hands.py control.py)
@@ -116,9 +116,9 @@ test-conformance: ## conformance of every engine and source (35 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
 	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) --spark $(CLUSTER_CONFORMANCE) $(ARGS)
 
-test-upgrade: ## from the version before to this one and back, with events flowing (6 minutes)
+test-upgrade: ## from the version before to this one and back, with events flowing (12 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
-	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) --previous $(CLUSTER_UPGRADE) $(ARGS)
+	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) --spark --previous $(CLUSTER_UPGRADE) $(ARGS)
 
 test-live: ## consumers as processes of their own, killed, paused and cut off (5 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite

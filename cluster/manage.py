@@ -35,7 +35,8 @@ from images import (
 )
 from kind_cluster import Cluster, Tools, cluster_names
 from previous import IMAGE as PREVIOUS
-from previous import Previous, build_previous_image, ensure_previous
+from previous import SPARK_IMAGE as PREVIOUS_SPARK
+from previous import Previous, build_previous_images, ensure_previous
 from programs import build_programs, kube_folder
 from steps import StopError, exit_code_of, one_at_a_time, say
 from store import ROOT, Store, the_store
@@ -61,7 +62,7 @@ def tools_for(
     if with_spark:
         build_spark_image(engine, base)
     if previous is not None:
-        build_previous_image(engine, base, previous)
+        build_previous_images(engine, base, previous)
     if base.is_published:
         kind, kubectl = shutil.which("kind"), shutil.which("kubectl")
         if kind is None or kubectl is None:
@@ -81,8 +82,8 @@ def up(
         cluster = Cluster(name, engine, store)
         was_there = cluster.is_whole()
         cluster.create(tools, nodes)
-        images = (*images_of(with_spark), *([PREVIOUS] if previous is not None else []))
-        cluster.load(tools, images)
+        before = [PREVIOUS, PREVIOUS_SPARK] if previous is not None else []
+        cluster.load(tools, (*images_of(with_spark), *before))
         _link_programs(store, tools)
     return Ready(cluster, tools, was_there)
 
@@ -162,11 +163,19 @@ def test(
 
 
 def _of(previous: Previous | None) -> dict[str, str]:
-    """How tests find the version before; a cluster of the user's has its image by another name."""
+    """How tests find the version before; a cluster of the user's has its images by other names."""
     if previous is None:
         return {}
-    image = os.environ.get("TIDEGATE_PREVIOUS_IMAGE", PREVIOUS)
-    return {"TIDEGATE_PREVIOUS": str(previous.tree), "TIDEGATE_PREVIOUS_IMAGE": image}
+    return {
+        "TIDEGATE_PREVIOUS": str(previous.tree),
+        **{
+            variable: os.environ.get(variable, image)
+            for variable, image in (
+                ("TIDEGATE_PREVIOUS_IMAGE", PREVIOUS),
+                ("TIDEGATE_PREVIOUS_SPARK_IMAGE", PREVIOUS_SPARK),
+            )
+        },
+    }
 
 
 def _run_suite(store: Store, environment: dict[str, str], arguments: list[str]) -> int:

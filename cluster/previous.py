@@ -1,8 +1,8 @@
 """The version before this one, for the test that goes from it to this one and back.
 
 Rules: it is the last tagged version that is not this commit's own; where no tag is there it is the
-commit below. Its tree comes from git alone, is kept whole under the commit's name, and its image is
-built by its own Dockerfile, with its own pins.
+commit below. Its tree comes from git alone, is kept whole under the commit's name, and its images
+are built by its own Dockerfile, with its own pins.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from store import ROOT, Store
 # members write are all older than this one's.
 PINNED = "6bdc7d088808"
 IMAGE = "tidegate.local/tidegate:previous"
+SPARK_IMAGE = "tidegate.local/spark:previous"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,11 @@ def ensure_previous(store: Store) -> Previous:
     return Previous(commit, store.make(what, f"tree-{commit[:12]}", Size(0, 15), unpack))
 
 
-def build_previous_image(engine: Engine, base: Base, previous: Previous) -> None:
-    what = "the image of the version before"
-    build_image(engine, base, what, Size(60, 500), IMAGE, previous.tree, ())
+def build_previous_images(engine: Engine, base: Base, previous: Previous) -> None:
+    """Of the consumer and the operator, and of Spark."""
+    what, tree = "of the version before", previous.tree
+    build_image(engine, base, f"the image {what}", Size(60, 500), IMAGE, tree, ())
+    build_image(
+        engine, base, f"the image of Spark {what}", Size(650, 2500), SPARK_IMAGE, tree,
+        ("--target", "spark"),
+    )  # fmt: skip

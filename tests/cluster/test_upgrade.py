@@ -8,10 +8,8 @@ of this version is on the cluster.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,18 +17,12 @@ from support.cluster_api import until
 from support.cluster_counting import PARTITIONS, PODS, Counted, Seen, counted_group
 from support.cluster_kubectl import Kubectl
 from support.cluster_manifests import TIDEGATE
-from support.cluster_release import NAME, Release, a_release, apply_kind
-from support.helm_chart import Helm
+from support.cluster_previous import PREVIOUS, images_of, previous_release, until_led
+from support.cluster_release import NAME, Release, apply_kind
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-PREVIOUS = os.environ.get("TIDEGATE_PREVIOUS_IMAGE", "")
 _SETTLED_SECONDS = 120
-
-
-def image(name: str) -> dict[str, Any]:
-    repository, _, tag = name.rpartition(":")
-    return {"repository": repository, "tag": tag}
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +30,8 @@ def release(
     cluster: Kubectl, helm_program: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Release]:
     """The version before, installed by its own chart."""
-    tree = os.environ.get("TIDEGATE_PREVIOUS")
-    assert tree and PREVIOUS, "there is no version before: run `make test-upgrade`, which builds it"
-    chart = Path(tree, "charts", "tidegate")
-    helm = Helm(helm_program, tmp_path_factory.mktemp("helm"), cluster.kubeconfig)
-    try:
-        with a_release(helm, cluster, chart, image=image(PREVIOUS)) as release:
-            yield release
-    finally:
-        apply_kind(cluster)
+    with previous_release(helm_program, tmp_path_factory.mktemp("helm"), cluster) as release:
+        yield release
 
 
 @pytest.fixture(scope="module")
@@ -67,26 +52,9 @@ def until_on(counted: Counted, wanted: str) -> None:
     """Until the group is settled, and each of its pods runs the image."""
 
     def is_on() -> bool:
-        images = {
-            container["image"]
-            for pod in counted.group.pods()
-            for container in pod["spec"]["containers"]
-        }
-        return images == {wanted} and counted.group.is_settled(PODS)
+        return images_of(counted.group) == {wanted} and counted.group.is_settled(PODS)
 
     counted.group.until(f"{PODS} pods of {wanted}", is_on, _SETTLED_SECONDS)
-
-
-def until_led(release: Release, wanted: str) -> None:
-    """Until the operator that acts is of the image."""
-
-    def is_led() -> bool:
-        found = release.api.list("pods", "app.kubernetes.io/name=tidegate-operator")
-        led = [pod for pod in found if release.leader().startswith(pod["metadata"]["name"])]
-        return [pod["spec"]["containers"][0]["image"] for pod in led] == [wanted]
-
-    release.until_ready()
-    until(is_led, 60, f"an operator of {wanted} to lead")
 
 
 def assert_each_moved_once_at_most(seen: Seen) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from support.azurite import ACCOUNT, ACCOUNT_KEY
 
 TIDEGATE = os.environ.get("TIDEGATE_IMAGE", "tidegate.local/tidegate:dev")
+SPARK = os.environ.get("TIDEGATE_SPARK_IMAGE", "tidegate.local/spark:dev")
 HUB = os.environ.get("TIDEGATE_HUB_IMAGE", "tidegate.local/hub:dev")
 AZURITE = os.environ.get("TIDEGATE_AZURITE_IMAGE", "tidegate.local/azurite:dev")
 HUB_PORT, AZURITE_PORT = 5672, 10000

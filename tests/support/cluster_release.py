@@ -16,7 +16,7 @@ from typing import Any
 
 from support.cluster_api import ClusterApi
 from support.cluster_kubectl import Kubectl
-from support.cluster_manifests import AZURITE, HUB, TIDEGATE
+from support.cluster_manifests import AZURITE, HUB, SPARK, TIDEGATE
 from support.cluster_ways import steady_way
 from support.helm_chart import CHART, Helm
 
@@ -107,6 +107,7 @@ def values_for(namespace: str) -> dict[str, Any]:
     repository, _, tag = TIDEGATE.rpartition(":")
     return {
         "image": {"repository": repository, "tag": tag},
+        "sparkImage": SPARK,
         "watch": {"namespaces": [namespace]},
         "embedded": True,
         "embeddedHub": {"image": HUB, "hubs": HUBS},
