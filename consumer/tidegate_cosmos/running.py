@@ -12,27 +12,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
+import logging
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
+
+from tidegate_http.serving import Running, in_a_thread
 
 if TYPE_CHECKING:
     from tidegate_cosmos.server import CosmosServer
 
-T = TypeVar("T")
 
-_PATIENCE_S = 30.0
-
-
-class RunningCosmos:
+class RunningCosmos(Running):
     """A server in a thread. Made by `running_cosmos`."""
 
     def __init__(self, server: CosmosServer, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
         self._server = server
-        self._loop = loop
         self.port = server.port
         self.admin_port = server.admin_port
         self.endpoint = server.endpoint
@@ -142,19 +139,6 @@ class RunningCosmos:
 
         return self.call(read)
 
-    def call(self, function: Callable[[], T]) -> T:
-        """Runs a function where the server runs, and gives its result."""
-        done: Future[T] = Future()
-
-        def run() -> None:
-            try:
-                done.set_result(function())
-            except BaseException as error:
-                done.set_exception(error)
-
-        self._loop.call_soon_threadsafe(run)
-        return done.result(_PATIENCE_S)
-
 
 @contextlib.contextmanager
 def running_cosmos(*, data: Path | None = None, **options: Any) -> Iterator[RunningCosmos]:
@@ -164,34 +148,8 @@ def running_cosmos(*, data: Path | None = None, **options: Any) -> Iterator[Runn
     from tidegate_cosmos.server import CosmosServer  # noqa: PLC0415
 
     settings: dict[str, Any] = {"port": 0, "data_directory": data, **options}
-    started: Future[RunningCosmos] = Future()
-    stop = threading.Event()
-
-    async def serve() -> None:
-        server = CosmosServer(Options(**settings), report=_log)
-        await server.start()
-        started.set_result(RunningCosmos(server, asyncio.get_running_loop()))
-        await asyncio.to_thread(stop.wait)
-        await server.stop()
-
-    def run() -> None:
-        try:
-            asyncio.run(serve())
-        except BaseException as error:
-            if started.done():
-                raise
-            started.set_exception(error)
-
-    thread = threading.Thread(target=run, name="tidegate-cosmos", daemon=True)
-    thread.start()
-    try:
-        yield started.result(_PATIENCE_S)
-    finally:
-        stop.set()
-        thread.join(_PATIENCE_S)
-
-
-def _log(line: str) -> None:
-    import logging  # noqa: PLC0415 - see `running_cosmos`
-
-    logging.getLogger("tidegate_cosmos").warning(line)
+    report = logging.getLogger("tidegate_cosmos").warning
+    with in_a_thread(
+        "tidegate-cosmos", lambda: CosmosServer(Options(**settings), report=report), RunningCosmos
+    ) as running:
+        yield running

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
 
+from tidegate_http.options import Parser, add_addresses, add_admin, number, port
+from tidegate_http.serving import until_stopped
 from tidegate_hub.config import HubSpec, combine, parse_config, parse_hub
 from tidegate_hub.config_json import ConfigError
 from tidegate_hub.connection_string import DEFAULT_KEY, DEFAULT_KEY_NAME
@@ -23,42 +23,16 @@ from tidegate_hub.storage.errors import StorageError
 from tidegate_hub.storage.retention import Retention
 
 _MIB = 1 << 20
-_PORTS = 65_535
 _DESCRIPTION = "An Azure Event Hubs for laptops and tests: real AMQP, no account, up in a second."
 _DEFAULT_HUB = "telemetry:16"
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, without the usage before it."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"tidegate-hub: {message}. See {self.prog} --help.\n")
-
-
-def _number(
-    read: Callable[[str], float], expected: str, least: float, most: float = float("inf")
-) -> Callable[[str], float]:
-    """A reader of a number within limits that says what it expected."""
-
-    def number(text: str) -> float:
-        try:
-            value = read(text)
-        except ValueError:
-            value = float("nan")
-        if not least <= value <= most or value == float("inf"):
-            raise argparse.ArgumentTypeError(f"expected {expected}, found {text!r:.60}")
-        return value
-
-    return number
-
-
-_port = _number(int, f"a port from 0 to {_PORTS}", 0, _PORTS)
-_megabytes = _number(int, "a whole number of megabytes from 1", 1, 1 << 40)
-_hours = _number(float, "a number of hours above 0", 1e-9, 1e9)
+_megabytes = number(int, "a whole number of megabytes from 1", 1, 1 << 40)
+_hours = number(float, "a number of hours above 0", 1e-9, 1e9)
 
 
 def parser() -> argparse.ArgumentParser:
-    top = _Parser(prog="tidegate-hub", description=_DESCRIPTION)
+    top = Parser(prog="tidegate-hub", description=_DESCRIPTION)
     commands = top.add_subparsers(dest="command", required=True, metavar="serve")
     serve = commands.add_parser("serve", help="run a hub server", description=_DESCRIPTION)
     add = serve.add_argument
@@ -70,14 +44,8 @@ def parser() -> argparse.ArgumentParser:
         help="a hub to serve; may be given more than once (default: telemetry:16)",
     )
     add("--config", type=Path, metavar="FILE", help="hubs from a Config.json of the emulator")
-    add("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
-    add(
-        "--port",
-        type=_port,
-        default=DEFAULT_PORT,
-        help="AMQP, plain or over WebSockets; 0 takes any free port (default: %(default)s)",
-    )
-    add("--tls-port", type=_port, help="the same with TLS; needs --cert and --key")
+    add_addresses(add, "AMQP, plain or over WebSockets", DEFAULT_PORT)
+    add("--tls-port", type=port, help="the same with TLS; needs --cert and --key")
     add("--cert", type=Path, metavar="FILE", help="the certificate chain in PEM form")
     add("--key", type=Path, metavar="FILE", help="its private key in PEM form")
     add("--check-sas", action="store_true", help="refuse tokens that the key did not sign")
@@ -110,12 +78,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="MB",
         help="keep at most this much of a partition",
     )
-    add("--admin-port", type=_port, help="the admin API and its page; off by default")
-    add(
-        "--admin-host",
-        default="127.0.0.1",
-        help="the address the admin API listens on (default: %(default)s)",
-    )
+    add_admin(add, "the admin API and its page")
     return top
 
 
@@ -170,24 +133,20 @@ def _read_config(path: Path) -> tuple[HubSpec, ...]:
 
 
 async def serve(options: Options) -> None:
-    """Runs a server until it is told to stop, be it while it starts."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, stopped.set)
+    """Runs a server until it is told to stop."""
     server = HubServer(options, report=lambda line: print(line, file=sys.stderr, flush=True))
-    await server.start()
-    for hub in server.broker.hubs:
-        groups = ", ".join(hub.groups.values())
-        print(f"hub {hub.name}: {len(hub.partitions)} partitions, groups {groups}")
-    print(f"connection string: {server.connection_string()}")
-    if server.tls_port is not None:
-        print(f"with TLS: {server.connection_string(tls=True)}")
-    if server.admin_port is not None:
-        print(f"admin: http://{options.admin_host}:{server.admin_port}/")
-    print("ready; Ctrl-C stops it", flush=True)
-    await stopped.wait()
-    await server.stop()
+
+    def told() -> Iterator[str]:
+        for hub in server.broker.hubs:
+            groups = ", ".join(hub.groups.values())
+            yield f"hub {hub.name}: {len(hub.partitions)} partitions, groups {groups}"
+        yield f"connection string: {server.connection_string()}"
+        if server.tls_port is not None:
+            yield f"with TLS: {server.connection_string(tls=True)}"
+        if server.admin_port is not None:
+            yield f"admin: http://{options.admin_host}:{server.admin_port}/"
+
+    await until_stopped(server, told)
 
 
 def main() -> None:

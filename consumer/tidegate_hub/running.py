@@ -13,27 +13,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
+import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
+
+from tidegate_http.serving import Running, in_a_thread
 
 if TYPE_CHECKING:
     from tidegate_hub.server import HubServer
 
-T = TypeVar("T")
 
-_PATIENCE_S = 30.0
-
-
-class RunningHub:
+class RunningHub(Running):
     """A hub server in a thread. Made by `running_hub`."""
 
     def __init__(self, server: HubServer, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
         self._server = server
-        self._loop = loop
         self.host = "localhost"
         self.port = server.port
         self.tls_port = server.tls_port
@@ -112,19 +109,6 @@ class RunningHub:
         """How many clients are connected."""
         return self.call(lambda: len(self._server.clients))
 
-    def call(self, function: Callable[[], T]) -> T:
-        """Runs a function where the server runs, and gives its result."""
-        done: Future[T] = Future()
-
-        def run() -> None:
-            try:
-                done.set_result(function())
-            except BaseException as error:
-                done.set_exception(error)
-
-        self._loop.call_soon_threadsafe(run)
-        return done.result(_PATIENCE_S)
-
 
 @contextlib.contextmanager
 def running_hub(
@@ -148,35 +132,8 @@ def running_hub(
         "memory_budget_bytes": memory_mb << 20,
         **options,
     }
-    started: Future[RunningHub] = Future()
-    stop = threading.Event()
-
-    async def serve() -> None:
-        server = HubServer(Options(**settings), report=_log)
-        await server.start()
-        loop = asyncio.get_running_loop()
-        started.set_result(RunningHub(server, loop))
-        await asyncio.to_thread(stop.wait)
-        await server.stop()
-
-    def run() -> None:
-        try:
-            asyncio.run(serve())
-        except BaseException as error:
-            if started.done():
-                raise
-            started.set_exception(error)
-
-    thread = threading.Thread(target=run, name="tidegate-hub", daemon=True)
-    thread.start()
-    try:
-        yield started.result(_PATIENCE_S)
-    finally:
-        stop.set()
-        thread.join(_PATIENCE_S)
-
-
-def _log(line: str) -> None:
-    import logging  # noqa: PLC0415 - see `running_hub`
-
-    logging.getLogger("tidegate_hub").warning(line)
+    report = logging.getLogger("tidegate_hub").warning
+    with in_a_thread(
+        "tidegate-hub", lambda: HubServer(Options(**settings), report=report), RunningHub
+    ) as running:
+        yield running
