@@ -48,6 +48,8 @@ _IMAGE = frozenset(
 )
 _NOT_MADE = frozenset(("CreateContainerConfigError", "CreateContainerError", "RunContainerError"))
 _BACK_OFF = "CrashLoopBackOff"
+# The code of who was ended by SIGKILL.
+_KILLED = 128 + 9
 # What a consumer that ends with 78 says first: see tidegate.settings.SettingsError.
 _OF_CONFIGURATION = ("HandlerNotImported", "ConfigurationRefused")
 # What a driver says last where its JVM was short of memory.
@@ -137,11 +139,20 @@ def _ended(group: GroupKey, pod: PodFacts, end: Ended) -> Trouble:
     message = (
         f"The {pod.role} of pod {name} has ended with code {end.exit_code}"
         f"{f', {restarts} times by now' if restarts > 1 else ''}: "
-        f"{stopped(said(end.message) or end.reason or 'it said nothing')} See "
+        f"{stopped(_last_words(end))} See "
         f"kubectl logs -n {group.namespace} {name} --previous."
     )
     is_again = restarts > 1 or pod.container.waiting == _BACK_OFF
     return Trouble("CrashLoop" if is_again else "Joining", message, is_soft=not is_again)
+
+
+def _last_words(end: Ended) -> str:
+    """What it said, else what its node did. Who outgrows its memory is killed, and is told as
+    `OOMKilled` only by a node that was not too busy to see why."""
+    words = said(end.message) or end.reason or "it said nothing"
+    if end.exit_code != _KILLED:
+        return words
+    return f"{words}. It was killed: see whether it may have used more memory than its limit"
 
 
 def _had_too_small_a_heap(pod: PodFacts, end: Ended) -> bool:

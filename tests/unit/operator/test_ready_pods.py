@@ -67,6 +67,12 @@ OF_PODS = [
         id="a consumer without enough memory",
     ),
     pytest.param(
+        fails("m1", 137, "", reason="Error"),
+        "CrashLoop",
+        ["m1", "code 137", "It was killed", "more memory than its limit", "--previous"],
+        id="a consumer that was killed on a node too busy to see why",
+    ),
+    pytest.param(
         fails("m1", 1, "line one\nValueError: bad\n"),
         "CrashLoop",
         ["m1", "code 1, 3 times by now", "ValueError: bad", "--previous"],
