@@ -76,8 +76,8 @@ def until_logged(inside: Kubectl, name: str, text: str) -> None:
 
 
 def test_a_pod_that_outgrows_its_memory_is_ended_for_that(inside: Kubectl) -> None:
-    """The code of its end tells it. The reason does not on a busy node: it is `OOMKilled` only where
-    containerd was told of the kill before it was told of the end, else `Error`."""
+    """By the code of its end. The reason is `OOMKilled` only where containerd hears of the kill
+    before it hears of the end: on a busy node it may be `Error`."""
     takes_128_mb = "held = [bytes([number]) * (1 << 20) for number in range(128)]"
     inside.apply(
         pod("greedy", python(takes_128_mb, memory="64Mi")),
