@@ -250,6 +250,15 @@ def facts_of(pod: Mapping[str, Any]) -> tuple[int, bool, bool]:
     return restarts, is_ready, "deletionTimestamp" in pod["metadata"]
 
 
+def waiting(pod: Document) -> str:
+    """What a container of a pod waits for, in Kubernetes' words; '' where none does. Pure."""
+    for each in (pod.get("status") or {}).get("containerStatuses") or ():
+        waits = (each.get("state") or {}).get("waiting")
+        if waits:
+            return f"{waits.get('reason', '')}: {waits.get('message', '')}".strip(": ")
+    return ""
+
+
 def is_settled(
     group: Mapping[str, Any], pods: list[Document], replicas: int, engine: Engine
 ) -> bool:

@@ -113,6 +113,8 @@ class Disturbed:
     members_after: tuple[str, ...] = ()
     # Why it could not be done; nothing is judged by it then.
     refused: str = ""
+    # What should have come of it in time, and did not; it was not settled then.
+    overdue: str = ""
 
 
 @dataclass(frozen=True, slots=True)

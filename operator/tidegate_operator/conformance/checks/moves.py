@@ -89,6 +89,8 @@ def p7(record: Record) -> Verdict:
 
 def most_moves(record: Record, what: Disturbed) -> int | None:
     """How many moves a disturbance needs; None where that cannot be said."""
+    if what.overdue:
+        return None  # whom it was done to is not known, or what came later
     setting = record.setting
     came = set(what.members_after) - set(what.members_before)
     partitions = _owned_at(record, what.began) or setting.partitions
@@ -128,7 +130,8 @@ def p8(record: Record) -> Verdict:
         return not_tried("P8", "nothing was disturbed")
     limit_s = record.setting.settle_s
     cases = [
-        f"{each.kind} of {each.target or 'the group'}: not settled within {limit_s:.0f} s"
+        f"{each.kind} of {each.target or 'the group'}: "
+        f"{each.overdue or f'not settled within {limit_s:.0f} s'}"
         for each in done
         if each.settled is None
     ]
