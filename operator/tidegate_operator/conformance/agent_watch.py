@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import defaultdict
 from typing import Any
 
 from azure.core.exceptions import AzureError, ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob.aio import BlobLeaseClient, ContainerClient
 
 from tidegate_operator.conformance.agent_place import AgentPlace
+from tidegate_operator.conformance.written import Written
 
 _SILENT_S, _AGAIN_S = 10.0, 0.3
 
@@ -34,7 +36,7 @@ class Watch:
         self.rows: list[list[Any]] = []
         self._owners: dict[str, tuple[str, int]] = {}
         self._checkpoints: dict[str, tuple[int, int]] = {}
-        self._read: dict[str, int] = {}
+        self._written: defaultdict[str, Written] = defaultdict(Written)
         self._ownership: dict[str, str] = {}
         self._failing_since: float | None = None
 
@@ -131,19 +133,11 @@ class Watch:
 
     async def _read_seen(self) -> None:
         async for blob in self._seen.list_blobs(name_starts_with=f"{self._place.folder}/"):
-            at = self._read.get(blob.name, 0)
-            if blob.size <= at:
+            written = self._written[blob.name]
+            if blob.size <= written.through:
                 continue
-            stream = await self._seen.download_blob(blob.name, offset=at)
-            said = await stream.readall()
-            whole = said[: said.rfind(b"\n") + 1]
-            self._read[blob.name] = at + len(whole)
-            for line in whole.decode().splitlines():
-                when, who, partition, epoch, stream_name, first, last = line.split(" ")
-                self.rows.append(
-                    ["handled", float(when), who, partition, int(epoch), stream_name, int(first),
-                     int(last)]
-                )  # fmt: skip
+            stream = await self._seen.download_blob(blob.name, offset=written.through)
+            self.rows += written.take(await stream.readall())
 
     async def break_lease(self, partition: str) -> bool:
         """Whether there was one to break."""
