@@ -8,6 +8,7 @@ says nothing of a member's inside.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
@@ -192,7 +193,9 @@ _ROWS: dict[str, Any] = {
 
 def take(record: Record, rows: Iterable[list[Any]]) -> None:
     """Adds what the agent saw: rows of its kind and fields."""
-    for kind, *fields in rows:
+    for kind, *said in rows:
+        # Millions of rows have a few names.
+        fields: list[Any] = [sys.intern(each) if isinstance(each, str) else each for each in said]
         if kind == "trouble":
             record.troubles.append(str(fields[0]))
         elif kind == "failed":

@@ -7,12 +7,13 @@ have called until it was, and does again: there it is the longest time without a
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from tidegate_operator.conformance.checks.spans import (
     Span,
     by_partition,
     calm,
+    come_by,
     most_unread_s,
     moves,
     owners_at,
@@ -66,22 +67,17 @@ def _wait(those: list[Handled], span: Span) -> float | None:
     """How long the partition was not read; None where it never was again."""
     if span.what.kind == "pause":
         return _longest_gap(those, span)
-    before = [given for given in those if given.at <= span.began]
-    old = before[-1].who if before else ""
-    for given in those:
-        if given.at > span.began and given.who != old:
-            return given.at - span.began
-    return None
+    place = come_by(those, span.began)
+    old = those[place - 1].who if place else ""
+    other = (given.at for given in islice(those, place, None) if given.who != old)
+    return next((at - span.began for at in other), None)
 
 
 def _longest_gap(those: list[Handled], span: Span) -> float | None:
     """Up to the first call after the group was settled again, which may be long after that."""
-    later = [given.at for given in those if given.at > span.began]
-    if not later:
-        return None
-    within = [at for at in later if at <= span.until]
-    ends = [span.began, *within, *later[len(within) : len(within) + 1]]
-    return max(after - before for before, after in pairwise(ends))
+    found = those[come_by(those, span.began) : come_by(those, span.until) + 1]
+    times = [span.began, *(given.at for given in found)]
+    return max((after - before for before, after in pairwise(times)), default=None)
 
 
 def p95(values: list[float]) -> float:

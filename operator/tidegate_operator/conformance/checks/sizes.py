@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from tidegate_operator.conformance.checks.spans import by_partition, most_unread_s, spans
+from tidegate_operator.conformance.checks.spans import by_partition, come_by, most_unread_s, spans
 from tidegate_operator.conformance.record import Led, Record
 from tidegate_operator.conformance.verdicts import Verdict, judged, not_tried
 
@@ -88,7 +88,8 @@ def p11(record: Record) -> Verdict:
         for partition in _owned_at(record, span.began):
             limit_s = its_limit_s if partition in span.what.partitions else most_unread_s(record)
             calls = handled.get(partition, [])
-            times = [given.at for given in calls if span.began - 1.0 <= given.at <= end]
+            those = calls[come_by(calls, span.began - 1.0) : come_by(calls, end)]
+            times = [given.at for given in those]
             for before, after in pairwise([span.began, *times, end]):
                 longest = max(longest, after - before)
                 if after - before > limit_s:

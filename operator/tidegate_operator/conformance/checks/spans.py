@@ -94,6 +94,11 @@ def by_partition(record: Record) -> dict[str, list[Handled]]:
     return found
 
 
+def come_by(calls: list[Handled], at: float) -> int:
+    """How many of them there were by then; they are in order."""
+    return bisect_right(calls, at, key=lambda each: each.at)
+
+
 class Move(NamedTuple):
     """A partition that another member had than before."""
 
