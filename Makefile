@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv/bin
 UNIT_TESTS := tests/unit
-# What `make test` runs; a part of it: make test TESTS=tests/contract/hub
+# What `make test` runs, without LIVE_TESTS; a part of it: make test TESTS=tests/contract/hub
 TESTS ?= tests/unit tests/model tests/simulation tests/contract tests/packaging
 # Consumers as processes, killed and cut off: mostly waiting for leases to end.
 LIVE_TESTS := tests/contract/group tests/contract/handlers tests/contract/exactness \
@@ -70,7 +70,7 @@ demo-exact: ## the demo with members killed for a minute, and all totals compare
 	@$(PYTHON) scripts/prepare.py core azurite
 	@DEMO_KILLS=$${DEMO_KILLS:-60} $(VENV)/python scripts/demo.py
 
-test: ## lint, then every test that wants no root and no Docker (12 minutes)
+test: ## lint, then what wants no root and no Docker, without test-live (12 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite js
 	@$(MAKE) --no-print-directory lint
 	$(VENV)/python -m pytest -n $(WORKERS) --dist worksteal --durations 10 $(addprefix --ignore=,$(LIVE_TESTS)) $(TESTS) $(ARGS)

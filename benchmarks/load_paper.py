@@ -131,6 +131,13 @@ def requests_a_second(load: Load, *, moved: float = 0.0) -> dict[str, float]:
     }
 
 
+def fewest_moves(partitions: int, before: int, after: int) -> int:
+    """How many partitions a group that grows must hand over, where shares are as even as they can
+    be: those who were there keep the larger ones."""
+    share, larger = divmod(partitions, after)
+    return partitions - before * share - min(larger, before)
+
+
 def of_storage(load: Load, look: Look, *, moved: float = 0.0) -> tuple[Use, ...]:
     asked = requests_a_second(load, moved=moved)
     listings = asked["listings of members"] + asked["listings of the operator"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from harness import Line, make_line
-from load_paper import Load, requests_a_second
+from load_paper import Load, fewest_moves, requests_a_second
 from simulation import scenarios
 from simulation.history import Did
 from simulation.scenarios import Figures, changed_at, figures, percentile
@@ -102,7 +102,7 @@ def lines(quick: bool) -> Iterator[Line]:
 def _grown(many: Many, lived: list[Lived]) -> Iterator[Line]:
     each = [one.figures for one in lived]
     balanced = percentile(sorted(one.balanced_s for one in each), 0.95)
-    fewest = many.partitions - many.partitions * many.before // many.after
+    fewest = fewest_moves(many.partitions, many.before, many.after)
     yield make_line(f"{many.told}: balanced, p95", "s", ours=round(balanced, 2), target=20.0)
     yield make_line(
         f"{many.told}: moves beyond the fewest, most", "moves", target=0,

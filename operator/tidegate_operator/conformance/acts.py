@@ -1,8 +1,8 @@
 """Each kind of disturbance, as it is done to the group; what it was done to is what comes back.
 
 Rules: an act ends when what it does is over; whether the group is well again is for `running` to
-see. What cannot be done is Refused with the reason. Whatever an act changes but the group's pods it
-puts back itself, also when it is broken off.
+see. What cannot be done is Refused with the reason; what was done and has no effect in time is
+overdue. Whatever an act changes but the group's pods it puts back itself, also when broken off.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
 from tidegate_operator.conformance import manifests as made
 from tidegate_operator.conformance.agent_place import PORT
 from tidegate_operator.conformance.hands import KILL, PAUSE, Hands
+from tidegate_operator.conformance.hits import Hit, Refused, within
 from tidegate_operator.conformance.looking import Looking, is_whole
 from tidegate_operator.conformance.operators import Operators
 from tidegate_operator.conformance.options import Engine, Options
@@ -28,20 +29,8 @@ UNKNOWN_S = 80.0
 # Until fewer have been enough for as long as it takes, with the lag known all that time.
 SMALLER_S = 90.0
 _LOOK_S = 0.25
-
-
-class Refused(Exception):
-    """It cannot be done now; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """What it was done to, and which partitions that had."""
-
-    target: str = ""
-    partitions: tuple[str, ...] = ()
-    # When it really happened, where that was not at once.
-    at: float | None = None
+# That a pod was deleted shows at the next look.
+_SEEN_S = 20.0
 
 
 class Acts:
@@ -55,10 +44,12 @@ class Acts:
         self._operators = Operators(hands, options, looking)
         self._shutting = Shutting(hands, looking, options)
         self._rolled = 0
+        # Of the act that goes on: what was hit, once it was.
+        self._made: Hit | None = None
         self.replicas = options.replicas
 
     async def do(self, kind: str, dice: float) -> Hit:
-        """Raises Refused, KubeError."""
+        """Raises Refused, KubeError; TimeoutError where it took too long until it was done."""
         acts: dict[str, Callable[[float], Awaitable[Hit]]] = {
             "kill": self._kill,
             "delete": self._delete,
@@ -80,7 +71,16 @@ class Acts:
             "executor": self._executor,
             "driver": self._driver,
         }
-        return await acts[kind](dice)
+        self._made = None
+        try:
+            return await acts[kind](dice)
+        except TimeoutError as late:
+            return self._overdue(late)
+
+    def _overdue(self, late: TimeoutError) -> Hit:
+        if self._made is None:
+            raise late
+        return replace(self._made, overdue=str(late))
 
     # --- consumers
 
@@ -157,11 +157,13 @@ class Acts:
             raise Refused("there is one consumer alone")
         await self._patch(replicas=self.replicas - 1)
         self.replicas -= 1
+        self._made = Hit()
         # Who goes is the operator's choice: known when it has gone.
-        await self._until(lambda: len(self._looking.members()) < len(before), 60)
-        gone = before.keys() - self._looking.members().keys()
-        parts = tuple(sorted(part for name in gone for part in before[name]))
-        return Hit(", ".join(sorted(gone)), parts)
+        limit_s = self._record.setting.settle_s
+        async with within(limit_s, "no consumer had left"):
+            await self._until(lambda: len(self._looking.members()) < len(before))
+        gone = sorted(before.keys() - self._looking.members().keys())
+        return Hit(", ".join(gone), tuple(sorted(part for name in gone for part in before[name])))
 
     async def _scale_out(self, _dice: float) -> Hit:
         if self.replicas > self._options.replicas:
@@ -232,14 +234,13 @@ class Acts:
         try:
             async with self._faulty("storage", {"kind": "refuse"}):
                 await self._proxy("POST", "/storage/cut")
-                try:
-                    await self._until(lambda: not self._told.is_lag_known, UNKNOWN_S)
-                except TimeoutError:
-                    raise Refused(f"the lag was still known after {UNKNOWN_S:.0f} s") from None
+                async with within(UNKNOWN_S, "the lag was still known"):
+                    await self._until(lambda: not self._told.is_lag_known)
                 await self._patch(replicas=None)
                 await asyncio.sleep(CUT_S)
             with contextlib.suppress(TimeoutError):
-                await self._until(lambda: (self._told.replicas or 0) < self.replicas, SMALLER_S)
+                async with asyncio.timeout(SMALLER_S):
+                    await self._until(lambda: (self._told.replicas or 0) < self.replicas)
         finally:
             await self._patch(replicas=self.replicas)
         return Hit("storage")
@@ -258,14 +259,16 @@ class Acts:
     async def _changed_ranges(self, path: str) -> Hit:
         before = self._looking.partitions()
         await self._hands.ask(made.part(self._options, "agent"), PORT, "POST", path)
+        self._made = Hit("ranges")
 
         # While ranges end one after another, there is a gap where the new one is to be.
         def is_done() -> bool:
             there = self._looking.partitions()
             return there != before and is_whole(there)
 
-        await self._until(is_done, 60)
-        return Hit("ranges")
+        async with within(self._record.setting.settle_s, "the status had not the new ranges"):
+            await self._until(is_done)
+        return self._made
 
     # --- operators
 
@@ -274,24 +277,24 @@ class Acts:
             begun = self._looking.now()
             hit = self._victim(dice)
             await self._hands.run(hit.target, self._container, KILL)
+            self._made = replace(hit, at=begun)
             await asyncio.sleep(AWAY_S)
-            return Hit(hit.target, hit.partitions, begun)
+        return self._made
 
     async def _two_operators(self, _dice: float) -> Hit:
         async with self._operators.doubled() as leader:
+            self._made = Hit(leader)
             await self._operators.change_leader(leader)
             # Something for the new one to tell of.
-            hit = None
             if self._options.engine is Engine.PYTHON:
                 hit = await self._delete(0.0)
-                await self._until(lambda: not self._looking.is_settled(self.replicas), 20)
-                await self._until(lambda: self._looking.is_settled(self.replicas), 60)
-        if hit is None:
-            return Hit(leader)
-        return Hit(f"{leader}, {hit.target}", hit.partitions)
+                self._made = Hit(f"{leader}, {hit.target}", hit.partitions)
+                async with within(_SEEN_S, f"pod {hit.target} was not seen to leave"):
+                    await self._until(lambda: not self._looking.is_settled(self.replicas))
+                async with within(self._record.setting.settle_s, "the group was not settled"):
+                    await self._until(lambda: self._looking.is_settled(self.replicas))
+        return self._made
 
-    async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
-        """Raises TimeoutError."""
-        async with asyncio.timeout(seconds):
-            while not condition():
-                await asyncio.sleep(_LOOK_S)
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            await asyncio.sleep(_LOOK_S)

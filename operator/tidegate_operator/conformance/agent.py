@@ -2,7 +2,8 @@
 
     POST /send                 begins to send; the streams' first numbers are known from then on
     POST /stop                 ends that, and says how many of each stream the service has accepted
-    GET /look?after=N          what was seen since row N, and the time here
+    GET /look?after=N          what was seen since row N, the time here, and which life this is; all
+                               before N is let go
     POST /break  {"partition"} breaks the lease of a partition, as a hand would
     POST /connect {"host", "ports"}   tries a connection to each, and says which it got
     POST /split, /merge        of tidegate-cosmos
@@ -31,7 +32,6 @@ from tidegate_operator.conformance.agent_place import PORT, SETTING, STORAGE, Ag
 from tidegate_operator.conformance.agent_sender import Sender, sender_for
 from tidegate_operator.conformance.agent_watch import Watch
 
-_MOST_ROWS = 5000
 _PAUSE_S = 0.25
 _PROBLEMS = (AzureError, EventHubError, ValueError)
 _CONNECT_S, _MADE_S = 3.0, 60.0
@@ -43,6 +43,8 @@ class Agent:
     def __init__(self, place: AgentPlace, environment: dict[str, str]) -> None:
         self._place = place
         self._environment = environment
+        # What another process in its place has not.
+        self._life = f"{time.time():.3f}"
         self._watch = Watch(place, environment[STORAGE])
         self._sender: Sender | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -89,11 +91,11 @@ class Agent:
 
     async def look(self, request: web.Request) -> web.Response:
         after = int(request.query.get("after", "0"))
-        rows = self._watch.rows[after : after + _MOST_ROWS]
+        rows, following = self._watch.rows.since(after)
         sent = {} if self._sender is None else self._sender.sent()
         return web.json_response(
-            {"now": time.time(), "rows": rows, "next": after + len(rows), "sent": sent,
-             "of": len(self._watch.rows), "check": self._check}
+            {"now": time.time(), "rows": rows, "next": following, "sent": sent,
+             "life": self._life, "check": self._check}
         )  # fmt: skip
 
     async def send(self, _request: web.Request) -> web.Response:
@@ -103,7 +105,7 @@ class Agent:
                 await sender.begin()
             except _PROBLEMS as problem:
                 await sender.close()
-                self._watch.rows.append(["trouble", _refused(self._place, problem)])
+                self._watch.rows.add("trouble", _refused(self._place, problem))
                 return web.json_response({"sent": {}})
             self._sender = sender
             self._tasks.append(asyncio.create_task(self._sending(self._sender)))
@@ -114,9 +116,8 @@ class Agent:
             await sender.run()
         except Exception as problem:
             # Whatever it is: a run whose sender has ended proves nothing, and says why.
-            self._watch.rows.append(
-                ["trouble", f"the sender ended: {_refused(self._place, problem)}"]
-            )
+            said = f"the sender ended: {_refused(self._place, problem)}"
+            self._watch.rows.add("trouble", said)
             raise
 
     async def stop(self, _request: web.Request) -> web.Response:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import defaultdict
 from typing import Any
 
 from azure.core.exceptions import AzureError, ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob.aio import BlobLeaseClient, ContainerClient
 
 from tidegate_operator.conformance.agent_place import AgentPlace
+from tidegate_operator.conformance.agent_rows import Rows
+from tidegate_operator.conformance.written import Written
 
 _SILENT_S, _AGAIN_S = 10.0, 0.3
 
@@ -31,10 +34,10 @@ class Watch:
             for name in (place.ledger, place.seen)
         )
         self._is_seen_made = not place.creates_seen
-        self.rows: list[list[Any]] = []
+        self.rows = Rows()
         self._owners: dict[str, tuple[str, int]] = {}
         self._checkpoints: dict[str, tuple[int, int]] = {}
-        self._read: dict[str, int] = {}
+        self._written: defaultdict[str, Written] = defaultdict(Written)
         self._ownership: dict[str, str] = {}
         self._failing_since: float | None = None
 
@@ -82,7 +85,7 @@ class Watch:
             elif now - self._failing_since > _SILENT_S:
                 self._failing_since = float("inf")
                 said = str(problem).splitlines()[0][:300]
-                self.rows.append(["trouble", f"storage does not answer the agent: {said}"])
+                self.rows.add("trouble", f"storage does not answer the agent: {said}")
         else:
             self._failing_since = None
 
@@ -104,7 +107,7 @@ class Watch:
             if name not in there:
                 # Of a range that was split or merged.
                 del self._ownership[partition], self._owners[partition]
-                self.rows.append(["owned", at, partition, "", 0])
+                self.rows.add("owned", at, partition, "", 0)
 
     def _take(self, at: float, row: Any) -> None:
         parts = row.name.split("/")
@@ -118,12 +121,12 @@ class Watch:
             found = (owner, int(metadata.get("epoch") or 0))
             if self._owners.get(partition) != found:
                 self._owners[partition] = found
-                self.rows.append(["owned", at, partition, *found])
+                self.rows.add("owned", at, partition, *found)
         elif kind == "checkpoint" and "epoch" in metadata and "sequencenumber" in metadata:
             stored = (int(metadata["sequencenumber"]), int(metadata["epoch"]))
             if self._checkpoints.get(partition) != stored:
                 self._checkpoints[partition] = stored
-                self.rows.append(["stored", at, partition, *stored])
+                self.rows.add("stored", at, partition, *stored)
 
     async def _look_at_seen(self) -> None:
         with contextlib.suppress(ResourceNotFoundError):  # the group makes it
@@ -131,19 +134,11 @@ class Watch:
 
     async def _read_seen(self) -> None:
         async for blob in self._seen.list_blobs(name_starts_with=f"{self._place.folder}/"):
-            at = self._read.get(blob.name, 0)
-            if blob.size <= at:
+            written = self._written[blob.name]
+            if blob.size <= written.through:
                 continue
-            stream = await self._seen.download_blob(blob.name, offset=at)
-            said = await stream.readall()
-            whole = said[: said.rfind(b"\n") + 1]
-            self._read[blob.name] = at + len(whole)
-            for line in whole.decode().splitlines():
-                when, who, partition, epoch, stream_name, first, last = line.split(" ")
-                self.rows.append(
-                    ["handled", float(when), who, partition, int(epoch), stream_name, int(first),
-                     int(last)]
-                )  # fmt: skip
+            stream = await self._seen.download_blob(blob.name, offset=written.through)
+            self.rows.extend(written.take(await stream.readall()))
 
     async def break_lease(self, partition: str) -> bool:
         """Whether there was one to break."""

@@ -1,7 +1,7 @@
 """Carries the command out: the cluster, the run, the verdicts, the files and the exit code.
 
-Rules: Ctrl-C and SIGTERM end the run, which removes what it has made first; what was seen by then
-is reported all the same. Files are written whole.
+Rules: Ctrl-C and SIGTERM end the run, which removes what it has made first. However it ends, what
+was seen by then is reported. Files are written whole.
 """
 
 from __future__ import annotations
@@ -104,12 +104,20 @@ async def _run(hands: Hands, options: Options, folder: Path | None) -> int:
         await task
     except asyncio.CancelledError:
         say("broken off")
-        if run.record.began:
-            run.record.ended = run.record.ended or time.time()
-            run.record.troubles.append("the run was broken off")
-            _reported(run.record, folder)
+        _report_so_far(run.record, folder, "the run was broken off")
         return Code.CUT
+    except (KubeError, RunError) as problem:
+        _report_so_far(run.record, folder, f"the run did not end as it should: {problem}")
+        raise
     return Code.DONE if _reported(run.record, folder) else Code.FAILED
+
+
+def _report_so_far(record: Record, folder: Path | None, trouble: str) -> None:
+    """Of a run that did not end; none of one in which nothing was to be seen yet."""
+    if record.began:
+        record.ended = record.ended or time.time()
+        record.troubles.append(trouble)
+        _reported(record, folder)
 
 
 def _reported(record: Record, folder: Path | None) -> bool:

@@ -2,7 +2,7 @@
 
 Rules: it changes nothing. Times are the agent's: how far its clock is from this machine's is
 measured at each look, by the quickest one so far. An API server that does not answer is passed
-over; an agent that does not answer for long is a trouble of the run.
+over; an agent that does not answer for long, or that began anew, is a trouble of the run.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ from tidegate_operator.kube_errors import KubeError
 EVERY_S = 0.5
 _EVENTS_EVERY = 4
 _SILENT_S = 20.0
+_ANEW = (
+    "the agent began anew in the middle of the run, so that it is not known what was sent: see why "
+    "with `kubectl describe pod`, and run it again"
+)
 
 
 class Looking:
@@ -37,7 +41,7 @@ class Looking:
         self._options = options
         self._record = record
         self._agent = made.part(options, "agent")
-        self._after = 0
+        self._after, self._life = 0, ""
         self._offset_s, self._quickest_s = 0.0, float("inf")
         self._seen_pods: dict[str, tuple[int, bool, bool]] = {}
         self._acts: set[tuple[str, int]] = set()
@@ -84,6 +88,8 @@ class Looking:
         self._heard_at = max(self._heard_at, time.monotonic())
         if took < self._quickest_s:
             self._quickest_s, self._offset_s = took, said["now"] - (sent + took / 2)
+        if self._is_another(said["life"], said["next"]):
+            return said  # what it sees again was seen before
         take(self._record, said["rows"])
         for kind, *fields in said["rows"]:
             if kind == "owned":
@@ -91,6 +97,14 @@ class Looking:
                 self.owners[partition] = owner
         self._after = said["next"]
         return said
+
+    def _is_another(self, life: str, following: int) -> bool:
+        """Whether the agent began anew, and has lost what it had counted and seen."""
+        self._life = self._life or life
+        is_another = life != self._life or following < self._after
+        if is_another and _ANEW not in self._record.troubles:
+            self._record.troubles.append(_ANEW)
+        return is_another
 
     async def _look_at_group(self) -> None:
         options = self._options
@@ -248,6 +262,15 @@ def facts_of(pod: Mapping[str, Any]) -> tuple[int, bool, bool]:
         for each in status.get("conditions", ())
     )
     return restarts, is_ready, "deletionTimestamp" in pod["metadata"]
+
+
+def waiting(pod: Document) -> str:
+    """What a container of a pod waits for, in Kubernetes' words; '' where none does. Pure."""
+    for each in (pod.get("status") or {}).get("containerStatuses") or ():
+        waits = (each.get("state") or {}).get("waiting")
+        if waits:
+            return f"{waits.get('reason', '')}: {waits.get('message', '')}".strip(": ")
+    return ""
 
 
 def is_settled(

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from tidegate_operator.conformance.hands import Hands
+from tidegate_operator.conformance.hits import within
 from tidegate_operator.conformance.looking import Looking, facts_of
 from tidegate_operator.conformance.options import Operator, Options
 from tidegate_operator.kinds import DEPLOYMENT, LEASE, POD, Document
@@ -80,7 +81,8 @@ class Operators:
 
     async def _until_pods(self, count: int) -> None:
         """So many that are ready and stay, and none that leaves where there are to be none."""
-        async with asyncio.timeout(_READY_S):
+        what = f"there were not {count} operators" if count else "there still was an operator"
+        async with within(_READY_S, what):
             while True:
                 pods = await self._pods()
                 ready = [pod for pod in pods if facts_of(pod)[1] and not facts_of(pod)[2]]
@@ -90,7 +92,7 @@ class Operators:
 
     async def _leader(self, other_than: str) -> str:
         its = self._its
-        async with asyncio.timeout(_READY_S):
+        async with within(_READY_S, "no other operator led" if other_than else "no operator led"):
             while True:
                 lease = await self._kube.find(LEASE, its.namespace, its.name) or {}
                 holder = str((lease.get("spec") or {}).get("holderIdentity") or "")

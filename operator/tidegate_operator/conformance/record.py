@@ -2,11 +2,13 @@
 
 Rules: pure. Times are seconds since 1970 by the clock of the agent's node; what this machine saw is
 turned into that clock before it comes here. `who` is one life of one member, `name#begun`. A
-record is only ever added to, and says nothing of a member's inside.
+record is only ever added to, but for calls that turn out to have failed: these handled nothing. It
+says nothing of a member's inside.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
@@ -22,6 +24,8 @@ class Handled(NamedTuple):
     stream: str
     first: int
     last: int
+    # Of the call, among those of its life.
+    number: int = 0
 
     @property
     def member(self) -> str:
@@ -113,6 +117,8 @@ class Disturbed:
     members_after: tuple[str, ...] = ()
     # Why it could not be done; nothing is judged by it then.
     refused: str = ""
+    # What should have come of it in time, and did not; it was not settled then.
+    overdue: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +158,8 @@ class Record:
     # When the last event was sent.
     stopped: float = 0.0
     handled: list[Handled] = field(default_factory=list)
+    # Calls whose handler could not write them down, so that their events come again by right.
+    failed: list[Handled] = field(default_factory=list)
     owned: list[Owned] = field(default_factory=list)
     stored: list[Stored] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
@@ -178,18 +186,30 @@ class Record:
 
 
 _ROWS: dict[str, Any] = {
-    "handled": Handled, "owned": Owned, "stored": Stored, "told": Told, "pods": PodSeen,
-    "led": Led, "acts": OperatorAct, "reached": Reached,
+    "handled": Handled, "failed": Handled, "owned": Owned, "stored": Stored, "told": Told,
+    "pods": PodSeen, "led": Led, "acts": OperatorAct, "reached": Reached,
 }  # fmt: skip
 
 
 def take(record: Record, rows: Iterable[list[Any]]) -> None:
     """Adds what the agent saw: rows of its kind and fields."""
-    for kind, *fields in rows:
+    for kind, *said in rows:
+        # Millions of rows have a few names.
+        fields: list[Any] = [sys.intern(each) if isinstance(each, str) else each for each in said]
         if kind == "trouble":
             record.troubles.append(str(fields[0]))
-        else:
+        elif kind == "failed":
+            _take_failed(record, Handled(*fields))
+        elif kind != "handled" or Handled(*fields) not in record.failed:
             getattr(record, kind).append(_ROWS[kind](*fields))
+
+
+def _take_failed(record: Record, call: Handled) -> None:
+    """Such a call may have been written all the same, before or after this is told."""
+    if call in record.handled:
+        record.handled.remove(call)
+    if call not in record.failed:
+        record.failed.append(call)
 
 
 def as_document(record: Record) -> dict[str, Any]:

@@ -1,14 +1,20 @@
 """The handler and the pipeline of `tidegate conformance`: what they are given they write down, in
 append blobs that the agent reads. It is laid into a ConfigMap, so that it imports nothing of ours.
 
-A line is `TIME WHO PARTITION EPOCH STREAM FIRST LAST`, and is written before its events count as
-handled, so that nothing is handled that is not written. CONFORMANCE_STORAGE is the connection
-string, CONFORMANCE_SEEN the container, a space and the folder in it.
+A line is `TIME WHO PARTITION EPOCH STREAM FIRST LAST NUMBER handled`, and is written before its
+events count as handled, so that nothing is handled that is not written. The SDK may append it twice
+where a reply is lost: then its number, which no other line of the blob has, is there twice. Where
+it could not be written the handler fails, and the same line with `failed` at its end goes before
+the next ones: whether it is there or not, it handled nothing.
+
+CONFORMANCE_STORAGE is the connection string, CONFORMANCE_SEEN the container, a space and the folder
+in it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +26,9 @@ BEGUN = f"{time.time():.3f}"
 HOMES = 64
 # An append blob takes 50,000 appends.
 _APPENDS = 40_000
+_numbers = itertools.count()
+# Lines of calls that failed, which the next append tells.
+_failed: list[str] = []
 
 
 def runs(events: Sequence[Any], partition: str) -> Iterator[tuple[str, int, int]]:
@@ -66,7 +75,12 @@ class Pen:
                 self._blob = BlobClient.from_connection_string(address, container, name)
                 await self._blob.create_append_blob()
             self._count += 1
-        await self._blob.append_block(lines.encode())
+            told = with_failed(lines)
+        try:
+            await self._blob.append_block(told.encode())
+        except Exception:
+            note_failed(told)
+            raise
 
 
 _pen = Pen()
@@ -75,9 +89,22 @@ _pen = Pen()
 def lines_of(member: str, partition: str, epoch: int, found: Iterable[tuple[str, int, int]]) -> str:
     now = f"{time.time():.3f}"
     return "".join(
-        f"{now} {member}#{BEGUN} {partition} {epoch} {stream} {first} {last}\n"
+        f"{now} {member}#{BEGUN} {partition} {epoch} {stream} {first} {last} {next(_numbers)} "
+        "handled\n"
         for stream, first, last in found
     )
+
+
+def with_failed(lines: str) -> str:
+    """What is to be appended: first what is yet to be told of calls that failed."""
+    told = "".join(_failed) + lines
+    _failed.clear()
+    return told
+
+
+def note_failed(told: str) -> None:
+    """That nobody knows whether this was appended, and that the handler fails."""
+    _failed.extend(f"{line.rpartition(' ')[0]} failed\n" for line in told.splitlines())
 
 
 async def handle(events: Sequence[Any], context: Any) -> None:
@@ -122,4 +149,9 @@ def _append(member: str, lines: str) -> None:
         if _count % _APPENDS == 0:
             blob.create_append_blob()
         _count += 1
-        blob.append_block(lines.encode())
+        told = with_failed(lines)
+        try:
+            blob.append_block(told.encode())
+        except Exception:
+            note_failed(told)
+            raise

@@ -53,7 +53,7 @@ def as_text(record: Record, found: Sequence[Verdict]) -> str:
         if each.refused:
             end = f"not done: {each.refused}"
         elif each.settled is None:
-            end = f"NOT settled within {setting.settle_s:.0f} s"
+            end = f"NOT settled: {each.overdue or f'not within {setting.settle_s:.0f} s'}"
         else:
             end = f"settled after {each.settled - each.ended:.1f} s"
         lines.append(f"  {at:6.1f} s  {each.kind:<15} {end:<22} {each.target}".rstrip())

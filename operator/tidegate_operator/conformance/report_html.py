@@ -83,5 +83,6 @@ def _end(record: Record, each: Disturbed) -> str:
     if each.refused:
         return f"not done: {escape(each.refused)}"
     if each.settled is None:
-        return f'<span class="broken">not settled in {record.setting.settle_s:.0f} s</span>'
+        why = escape(each.overdue) or f"not in {record.setting.settle_s:.0f} s"
+        return f'<span class="broken">not settled: {why}</span>'
     return f"settled after {each.settled - each.ended:.1f} s"

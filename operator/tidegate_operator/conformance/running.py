@@ -15,10 +15,11 @@ from dataclasses import replace
 
 from tidegate.settings import SettingsError
 from tidegate_operator.conformance import group_manifest, manifests
-from tidegate_operator.conformance.acts import Acts, Hit, Refused
+from tidegate_operator.conformance.acts import Acts
 from tidegate_operator.conformance.agent_place import PORT
 from tidegate_operator.conformance.hands import Hands
-from tidegate_operator.conformance.looking import Looking, facts_of
+from tidegate_operator.conformance.hits import Hit, Refused
+from tidegate_operator.conformance.looking import Looking, facts_of, waiting
 from tidegate_operator.conformance.options import Engine, Options, Source
 from tidegate_operator.conformance.plan import CALM_S, Step, is_begun, planned
 from tidegate_operator.conformance.record import Disturbed, Record, Setting
@@ -251,14 +252,18 @@ class Run:
             refused = str(problem) or f"{step.kind} took too long"
         ended = self._looking.now()
         settled = await self.until_settled(self._settle_s, _NOTICE_S)
+        if hit.overdue:
+            settled = None  # it was late, whatever became of it
         after = tuple(sorted(self._looking.members()))
         self.record.disturbed.append(
             Disturbed(
                 step.kind, hit.at or began, ended, settled, hit.target, hit.partitions, before,
-                after, refused,
+                after, refused, hit.overdue,
             )
         )  # fmt: skip
-        took = "not settled" if settled is None else f"settled after {settled - ended:.1f} s"
+        took = hit.overdue or "not settled"
+        if settled is not None:
+            took = f"settled after {settled - ended:.1f} s"
         self._say(
             f"{number}. {step.kind} {hit.target}: {f'not done: {refused}' if refused else took}"
         )
@@ -281,15 +286,6 @@ class Run:
                 return since
             await asyncio.sleep(_LOOK_S)
         return None
-
-
-def waiting(pod: Document) -> str:
-    """What a container of a pod waits for, in Kubernetes' words; '' where none does. Pure."""
-    for each in (pod.get("status") or {}).get("containerStatuses") or ():
-        waits = (each.get("state") or {}).get("waiting")
-        if waits:
-            return f"{waits.get('reason', '')}: {waits.get('message', '')}".strip(": ")
-    return ""
 
 
 def checked(options: Options) -> Options:

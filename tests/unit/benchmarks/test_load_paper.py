@@ -12,6 +12,7 @@ from load_paper import (
     Load,
     Look,
     binding,
+    fewest_moves,
     most_groups,
     of_hubs,
     of_member,
@@ -43,6 +44,17 @@ def test_while_partitions_move_members_look_more_often_and_hand_over() -> None:
     moving = requests_a_second(GROUP, moved=0.5)
     assert moving["listings of members"] == GROUP.members / DEFAULTS.fast_tick_s
     assert moving["hand-overs"] == 16 * 7
+
+
+@pytest.mark.parametrize(
+    ("partitions", "before", "after", "fewest"),
+    [(10, 1, 2, 5), (32, 4, 8, 16), (1_000, 8, 16, 496), (10, 2, 4, 4), (7, 1, 3, 4)],
+)
+def test_the_fewest_moves_leave_the_larger_shares_with_those_who_were_there(
+    partitions: int, before: int, after: int, fewest: int
+) -> None:
+    """1,000 over 16: eight keep 63 each, so that 496 go."""
+    assert fewest_moves(partitions, before, after) == fewest
 
 
 def test_a_ledger_beyond_one_page_is_listed_page_by_page() -> None:

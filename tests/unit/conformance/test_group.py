@@ -10,7 +10,14 @@ import pytest
 
 from tidegate.settings import SettingsError
 from tidegate_operator.conformance import group_manifest, manifests
-from tidegate_operator.conformance.looking import Looking, facts_of, is_settled, is_whole, told_of
+from tidegate_operator.conformance.looking import (
+    Looking,
+    facts_of,
+    is_settled,
+    is_whole,
+    told_of,
+    waiting,
+)
 from tidegate_operator.conformance.options import (
     LABEL,
     Engine,
@@ -21,7 +28,7 @@ from tidegate_operator.conformance.options import (
 )
 from tidegate_operator.conformance.record import Record
 from tidegate_operator.conformance.report import again
-from tidegate_operator.conformance.running import Run, RunError, setting_of, waiting
+from tidegate_operator.conformance.running import Run, RunError, setting_of
 from tidegate_operator.local.admission import admit
 from tidegate_operator.spec import read_spec
 

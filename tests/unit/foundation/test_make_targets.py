@@ -72,6 +72,35 @@ def test_no_program_takes_what_is_empty_for_something_said() -> None:
         assert not wrong.search(path.read_text(encoding="utf-8")), named(path)
 
 
+def told_in(page: str) -> set[str]:
+    """The targets that a page names, each after `make` or after another one."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return set(
+        re.findall(
+            r"[a-z][\w-]*",
+            " ".join(re.findall(r"(?:^|[`' ])make ([a-z][\w -]*)", text, re.MULTILINE)),
+        )
+    )
+
+
+def test_every_target_is_told_to_who_contributes() -> None:
+    benchmarks = {"bench-%", "bench-operator"}
+    assert not set(TARGETS) - benchmarks - {"help"} - told_in("CONTRIBUTING.md")
+
+
+def test_every_target_of_tests_is_asked_for_by_a_release() -> None:
+    tests = {name for name in TARGETS if name.startswith("test")}
+    others = {"simulate", "fuzz", "audit", "soak"}
+    assert not (tests | others) - told_in("docs/releasing.md")
+
+
+def test_what_make_test_leaves_out_is_said_where_it_is_described() -> None:
+    assert "without test-live" in make().stdout
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (row,) = re.findall(r"^\| `make test` \|(.*)$", text, re.MULTILINE)
+    assert "without those of `make test-live`" in row
+
+
 def test_no_line_of_the_help_is_wider_than_a_terminal() -> None:
     assert max(len(line) for line in make().stdout.splitlines()) <= 100
 

@@ -135,7 +135,10 @@ def p5(record: Record) -> Verdict:
                 f"after {before}"
             )
         last[key] = given.last
-    return judged("P5", cases[:_CASES], f"{calls} calls in {len(last)} tenures", {"calls": calls})
+    failed = f"; {len(record.failed)} failed, and were not counted" if record.failed else ""
+    return judged(
+        "P5", cases[:_CASES], f"{calls} calls in {len(last)} tenures{failed}", {"calls": calls}
+    )
 
 
 def _is_retry(record: Record, first: int, before: int) -> bool:

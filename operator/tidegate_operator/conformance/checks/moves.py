@@ -1,18 +1,28 @@
 """P6, P7 and P8: how long nobody reads, how many partitions move, and that it comes to rest.
 
-Rules: pure. The time without a reader is that from the disturbance to the next call for the
-partition, which is too long by the pause between two events at most.
+Rules: pure. The time without a reader is that from the disturbance to the next life's call for the
+partition, which is too long by the pause between two events at most. A life that was stopped may
+have called until it was, and does again: there it is the longest time without any call.
 """
 
 from __future__ import annotations
 
-from tidegate_operator.conformance.checks.spans import by_partition, calm, moves, spans
+from itertools import islice, pairwise
+
+from tidegate_operator.conformance.checks.spans import (
+    Span,
+    by_partition,
+    calm,
+    come_by,
+    most_unread_s,
+    moves,
+    owners_at,
+    spans,
+)
 from tidegate_operator.conformance.record import Disturbed, Handled, Record
 from tidegate_operator.conformance.verdicts import Verdict, judged, not_tried
 
 KILLS = ("kill", "force", "pause", "delete", "operator-away", "executor", "driver")
-# Seeing a death takes a look, and reading on a connection.
-_SLACK_S = 2.0
 # A new life of Spark begins with a JVM: its own start time is no matter of leases.
 _JVM_S = 60.0
 
@@ -22,15 +32,17 @@ def p6(record: Record) -> Verdict:
     if not kills:
         why = record.refused(*KILLS) or "no consumer was killed in this run"
         return not_tried("P6", why)
-    setting = record.setting
-    limit_s = setting.lease_s + setting.tick_s + _SLACK_S
     calls = by_partition(record)
     waits: list[float] = []
     cases = []
-    for kill in kills:
-        most_s = limit_s + (_JVM_S if kill.kind in ("executor", "driver") else 0.0)
+    for span in spans(record):
+        kill = span.what
+        if kill.kind not in KILLS:
+            continue
+        most_s = most_unread_s(record, kill)
+        most_s += _JVM_S if kill.kind in ("executor", "driver") else 0.0
         for partition in kill.partitions:
-            wait = _wait(calls, kill, partition)
+            wait = _wait(calls.get(partition, []), span)
             if wait is None:
                 cases.append(f"{kill.kind} of {kill.target}: {partition} was never read again")
                 continue
@@ -51,15 +63,21 @@ def p6(record: Record) -> Verdict:
     )  # fmt: skip
 
 
-def _wait(calls: dict[str, list[Handled]], kill: Disturbed, partition: str) -> float | None:
-    """From the kill until another life read the partition on."""
-    those = calls.get(partition, [])
-    before = [given for given in those if given.at <= kill.began]
-    old = before[-1].who if before else ""
-    for given in those:
-        if given.at > kill.began and (given.who != old or kill.kind == "pause"):
-            return given.at - kill.began
-    return None
+def _wait(those: list[Handled], span: Span) -> float | None:
+    """How long the partition was not read; None where it never was again."""
+    if span.what.kind == "pause":
+        return _longest_gap(those, span)
+    place = come_by(those, span.began)
+    old = those[place - 1].who if place else ""
+    other = (given.at for given in islice(those, place, None) if given.who != old)
+    return next((at - span.began for at in other), None)
+
+
+def _longest_gap(those: list[Handled], span: Span) -> float | None:
+    """Up to the first call after the group was settled again, which may be long after that."""
+    found = those[come_by(those, span.began) : come_by(those, span.until) + 1]
+    times = [span.began, *(given.at for given in found)]
+    return max((after - before for before, after in pairwise(times)), default=None)
 
 
 def p95(values: list[float]) -> float:
@@ -89,9 +107,11 @@ def p7(record: Record) -> Verdict:
 
 def most_moves(record: Record, what: Disturbed) -> int | None:
     """How many moves a disturbance needs; None where that cannot be said."""
+    if what.overdue:
+        return None  # whom it was done to is not known, or what came later
     setting = record.setting
     came = set(what.members_after) - set(what.members_before)
-    partitions = _owned_at(record, what.began) or setting.partitions
+    partitions = len(owners_at(record, what.began)) or setting.partitions
     share = partitions // max(len(what.members_after), 1)
     gone = len(what.partitions)
     match what.kind:
@@ -112,23 +132,14 @@ def most_moves(record: Record, what: Disturbed) -> int | None:
             return None
 
 
-def _owned_at(record: Record, at: float) -> int:
-    """How many partitions had an owner then."""
-    owners = {
-        row.partition: row.owner
-        for row in sorted(record.owned, key=lambda each: each.at)
-        if row.at <= at
-    }
-    return sum(bool(owner) for owner in owners.values())
-
-
 def p8(record: Record) -> Verdict:
     done = record.done()
     if not done:
         return not_tried("P8", "nothing was disturbed")
     limit_s = record.setting.settle_s
     cases = [
-        f"{each.kind} of {each.target or 'the group'}: not settled within {limit_s:.0f} s"
+        f"{each.kind} of {each.target or 'the group'}: "
+        f"{each.overdue or f'not settled within {limit_s:.0f} s'}"
         for each in done
         if each.settled is None
     ]

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from tidegate_operator.conformance.checks.spans import by_partition, spans
+from tidegate_operator.conformance.checks.spans import by_partition, come_by, most_unread_s, spans
 from tidegate_operator.conformance.record import Led, Record
 from tidegate_operator.conformance.verdicts import Verdict, judged, not_tried
 
 # An Event has whole seconds, and the Lease is looked at twice a second.
 _EVENT_S = 2.0
-_SLACK_S = 2.0
 
 
 def p9(record: Record) -> Verdict:
@@ -82,15 +81,15 @@ def p11(record: Record) -> Verdict:
             else "--operator does not name one that may be taken away"
         )
         return not_tried("P11", why)
-    setting = record.setting
-    limit_s = setting.lease_s + setting.tick_s + _SLACK_S
     handled = by_partition(record)
     longest, cases = 0.0, []
     for span in away:
-        end = span.what.ended
+        end, its_limit_s = span.what.ended, most_unread_s(record, span.what)
         for partition in _owned_at(record, span.began):
+            limit_s = its_limit_s if partition in span.what.partitions else most_unread_s(record)
             calls = handled.get(partition, [])
-            times = [given.at for given in calls if span.began - 1.0 <= given.at <= end]
+            those = calls[come_by(calls, span.began - 1.0) : come_by(calls, end)]
+            times = [given.at for given in those]
             for before, after in pairwise([span.began, *times, end]):
                 longest = max(longest, after - before)
                 if after - before > limit_s:

@@ -16,6 +16,8 @@ from tidegate_operator.conformance.stretches import Stretch
 
 # Clocks of nodes may differ by so much.
 SKEW_S = 0.5
+# Seeing a death takes a look, and reading on a connection.
+_SLACK_S = 2.0
 # What is done with storage or hub out of reach, so that nothing can be told or checkpointed.
 CUTS = ("storage-errors", "storage-cut", "storage-away", "hub-cut")
 
@@ -92,6 +94,11 @@ def by_partition(record: Record) -> dict[str, list[Handled]]:
     return found
 
 
+def come_by(calls: list[Handled], at: float) -> int:
+    """How many of them there were by then; they are in order."""
+    return bisect_right(calls, at, key=lambda each: each.at)
+
+
 class Move(NamedTuple):
     """A partition that another member had than before."""
 
@@ -116,3 +123,21 @@ def moves(record: Record) -> list[Move]:
 
 def _by_time(row: Owned) -> float:
     return row.at
+
+
+def owners_at(record: Record, at: float) -> dict[str, str]:
+    """Of each partition that had one then."""
+    rows = (row for row in sorted(record.owned, key=_by_time) if row.at <= at)
+    found = {row.partition: row.owner for row in rows}
+    return {partition: owner for partition, owner in found.items() if owner}
+
+
+def most_unread_s(record: Record, what: Disturbed | None = None) -> float:
+    """How long a partition may be without a reader: a lease and a tick. Where who was killed had
+    more than half of all leases, their end looks like a stall of storage: before anybody takes what
+    was its, an owner is given another lease to renew them."""
+    setting = record.setting
+    lost = 0 if what is None else len(what.partitions)
+    owned = 0 if what is None else len(owners_at(record, what.began))
+    is_like_a_stall = lost > 1 and 2 * lost > (owned or setting.partitions)
+    return setting.lease_s * (2 if is_like_a_stall else 1) + setting.tick_s + _SLACK_S
