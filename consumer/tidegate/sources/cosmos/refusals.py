@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.ports import of_lost_position
+from tidegate.sources.cosmos.places import of_another
 
 _THROTTLED = 429
 _GONE = 410
@@ -81,6 +82,12 @@ def lost(place: str, range: str, said: str) -> Trouble:
         ),
         is_fatal=True,
     )
+
+
+def made_anew(place: str, range: str, was: str, now: str) -> Trouble:
+    """Of a container that was deleted and made again while it was read."""
+    said = of_another(f"range {range} of {place}", was, now)
+    return Trouble(of_lost_position(said), is_fatal=True)
 
 
 def _ended(words: str) -> str:
