@@ -1,8 +1,9 @@
 """Pages of a container's feed and its ranges, by the official SDK: the only module that calls it.
 
 Rules:
-- Every call has a time limit; what it ends with is a FeedError, whatever the SDK raises. The SDK
-  does not wait for a throttled container by itself: who asks knows better whether to wait.
+- Every call has a time limit; what it ends with is a FeedError, whatever the SDK raises: errors of
+  its own code are logged and asked again. The SDK does not wait for a throttled container by
+  itself: who asks knows better whether to wait.
 - A request that is refused although the same range is read from now on is refused for its position.
 - What each answer cost is counted, also where it was an error and the SDK asked again by itself.
   Not heard of are answers that never came, and what the SDK asks for on its own while it recovers:
@@ -17,6 +18,7 @@ Rules:
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -39,6 +41,8 @@ from tidegate.sources.cosmos.tokens import (
     question,
     question_for_now,
 )
+
+_log = logging.getLogger("tidegate.source")
 
 # Statuses of a request that may be refused for a container that is no more.
 _DOUBTFUL = (400, 404)
@@ -236,6 +240,14 @@ class Pages:
             # What the SDK itself refuses to send.
             self._is_doubtful = True
             raise FeedError(trouble_of(place, 400, str(error))) from error
+        except Exception as error:
+            kind, refusal = type(error).__name__, error.__context__
+            _log.exception("%s: the SDK failed by itself with %s", place, kind)
+            if isinstance(refusal, CosmosHttpResponseError):
+                # It failed over an answer of the service, which says more.
+                raise FeedError(self._trouble(refusal)) from error
+            said = f"{place}: the SDK failed by itself ({kind}), and the log says where"
+            raise FeedError(Trouble(said)) from error
 
     def _trouble(self, error: CosmosHttpResponseError) -> Trouble:
         status = error.status_code if isinstance(error.status_code, int) else None

@@ -15,6 +15,8 @@ from tidegate.sources.cosmos.places import of_another
 
 _THROTTLED = 429
 _GONE = 410
+# What was read before is not there yet where the answer comes from.
+_NO_SESSION = "1002"
 _WORDS = 300
 
 
@@ -44,6 +46,11 @@ def trouble_of(
                 "account that may read, or an identity with the role Cosmos DB Built-in Data "
                 "Reader.",
                 is_fatal=True,
+            )
+        case 404 if sub == _NO_SESSION:
+            return Trouble(
+                f"{place}: what answers has not come as far as what was read before (404/{sub}). "
+                "It is asked again."
             )
         case 404:
             return Trouble(
