@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from email.utils import formatdate
-from http import HTTPStatus
 
 import h11
 
-from tidegate_http.messages import Problem, Request, Response, Trouble
+from tidegate_http.messages import Problem, Request, Response, Trouble, phrase_of
 
 BODY_LIMIT = 64 * 1024
 HEADER_LIMIT = 16 * 1024
@@ -163,7 +162,7 @@ class HttpConnection:
         if response.status not in (204, 304):
             headers.append(("content-length", str(len(response.body))))
         headers += response.headers.items()
-        reason = HTTPStatus(response.status).phrase.encode()
+        reason = phrase_of(response.status).encode()
         output = self._sent(
             h11.Response(status_code=response.status, headers=headers, reason=reason)
         )

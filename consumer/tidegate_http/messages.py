@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 JSON: Final = "application/json"
 PROBLEM_JSON: Final = "application/problem+json"
 _FOUND_LENGTH_MAX: Final = 60
+_KNOWN: Final = frozenset(map(int, HTTPStatus))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,11 @@ class Problem(Exception):
         if self.field is not None:
             content["field"] = self.field
         return Response(self.status, _encoded(content), PROBLEM_JSON, self.headers)
+
+
+def phrase_of(status: int) -> str:
+    """What HTTP calls a status; '' for one that it does not know, such as Cosmos DB's 449."""
+    return HTTPStatus(status).phrase if status in _KNOWN else ""
 
 
 def answer(

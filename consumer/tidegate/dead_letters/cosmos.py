@@ -2,7 +2,8 @@
 
 Rules: an item has what a letter in a blob has, under the same names. Its id follows from the group
 and the event's place, and its partition key is the partition, so that one that is written twice is
-one item. A container with another partition key is refused before anything is written to it.
+one item; what is too large for one is in parts beside it (parts.py). A container with another
+partition key is refused before anything is written to it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from azure.cosmos.aio import ContainerProxy, CosmosClient
 from azure.cosmos.exceptions import CosmosHttpResponseError, CosmosResourceNotFoundError
 
 from tidegate.dead_letters.kept import Listed, by_place, place_of
+from tidegate.dead_letters.parts import divided, joined, parts_of, without_event
 from tidegate.delivery.letters import DeadLetter, LetterError, decode_letter, encode_letter
 from tidegate.handling import DeadLetterError
 from tidegate.ledger.layout import GroupNames
@@ -48,9 +50,14 @@ class ContainerLetters:
     async def put(self, letter: DeadLetter) -> str:
         """Writes a letter; says where. Raises DeadLetterError."""
         id = self._id_of(letter.id)
-        item = json.loads(encode_letter(letter)) | {"id": id, "group": self._group}
+        item, texts = divided(json.loads(encode_letter(letter)))
+        ours = {"group": self._group, "partition": letter.partition}
         async with self._asking():
-            await (await self._container()).upsert_item(item)
+            container = await self._container()
+            for name, text in zip(parts_of(item), texts, strict=True):
+                part = {"id": self._parts_id(letter.id) + name, "of": id, "text": text}
+                await container.upsert_item(part | ours)
+            await container.upsert_item(item | ours | {"id": id})
         return f"{self._where}, item {id}"
 
     async def list(self, partition: str = "") -> list[Listed]:
@@ -70,18 +77,46 @@ class ContainerLetters:
         """One letter. Raises DeadLetterError where it is not there or cannot be read."""
         partition, _ = place_of(id)
         async with self._asking():
+            container = await self._container()
             try:
-                item = await (await self._container()).read_item(self._id_of(id), partition)
+                item = await container.read_item(self._id_of(id), partition)
             except CosmosResourceNotFoundError:
                 raise DeadLetterError(f"dead letter {id} is not in {self._where}") from None
-        return self._decoded(item)
+            return self._decoded(await self._whole(container, id, item))
+
+    async def _whole(
+        self, container: ContainerProxy, id: str, item: dict[str, Any]
+    ) -> dict[str, Any]:
+        partition, _ = place_of(id)
+        try:
+            names = parts_of(item)
+            found = await asyncio.gather(
+                *(container.read_item(self._parts_id(id) + name, partition) for name in names)
+            )
+            return joined(item, [str(part["text"]) for part in found])
+        except CosmosResourceNotFoundError:
+            raise DeadLetterError(
+                f"{self._where}, item {item['id']}: a part of its event is not there, so it cannot "
+                f"be given again: somebody has deleted an item {self._parts_id(id)}…"
+            ) from None
+        except (KeyError, TypeError, ValueError) as problem:
+            raise DeadLetterError(
+                f"{self._where}, item {item['id']}: its event in parts cannot be read: {problem}"
+            ) from None
 
     async def remove(self, id: str) -> None:
         """Removes a letter; one that is not there is no matter."""
         partition, _ = place_of(id)
         async with self._asking():
-            with suppress(CosmosResourceNotFoundError):
-                await (await self._container()).delete_item(self._id_of(id), partition)
+            container = await self._container()
+            rows = container.query_items(
+                "SELECT c.id FROM c WHERE STARTSWITH(c.id, @prefix)",
+                parameters=[{"name": "@prefix", "value": self._parts_id(id)}],
+                partition_key=partition,
+            )
+            for name in [self._id_of(id), *[str(row["id"]) async for row in rows]]:
+                with suppress(CosmosResourceNotFoundError):
+                    await container.delete_item(name, partition)
 
     async def close(self) -> None:
         for each in (self._client, self._identity):
@@ -92,6 +127,10 @@ class ContainerLetters:
     def _id_of(self, letter: str) -> str:
         return quote(f"{self._group}/{letter}", safe="")
 
+    def _parts_id(self, letter: str) -> str:
+        """How the ids of a letter's parts begin, which is not as those of letters do."""
+        return f"{quote(self._group, safe='')}!{quote(letter, safe='')}!"
+
     def _decoded(self, item: dict[str, Any]) -> DeadLetter:
         try:
             return decode_letter(json.dumps(item).encode())
@@ -99,8 +138,8 @@ class ContainerLetters:
             raise DeadLetterError(f"{self._where}, item {item.get('id')}: {problem}") from None
 
     def _listed(self, item: dict[str, Any]) -> Listed:
-        letter = self._decoded(item)
-        size = len(encode_letter(letter))
+        letter = self._decoded(without_event(item))
+        size = int(item.get("size") or len(encode_letter(letter)))
         return Listed(letter.id, letter.error, letter.attempts, size, letter.put_aside_at)
 
     async def _container(self) -> ContainerProxy:
@@ -143,6 +182,12 @@ class ContainerLetters:
                 return (
                     f"{self._where} is not there (404). Create it with the partition key {_KEY}, "
                     f"or correct {_SETTING}."
+                )
+            case 413:
+                return (
+                    f"{self._where} does not take the letter, which is too large for an item "
+                    "(413): keep dead letters in blobs, which may be of any size "
+                    "(spec.delivery.deadLetters.blob)."
                 )
             case 429:
                 return f"{self._where} has no request units left for us (429): give it more."

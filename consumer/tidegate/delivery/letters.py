@@ -19,7 +19,7 @@ from uuid import UUID
 from tidegate.model import PartitionId, Position
 from tidegate.ports import SourceEvent
 
-_TRACE_LIMIT = 8_000
+_TRACE_LIMIT = _ERROR_LIMIT = 8_000
 # What JSON ends with that nests too deeply, or has numbers and dates that nothing here can hold.
 _TOO_MUCH = (RecursionError, OverflowError)
 
@@ -99,9 +99,10 @@ def letter_of(partition: PartitionId, event: WholeEvent, failure: Failure) -> De
 
 
 def shown(letter: DeadLetter, hide: Callable[[str], str]) -> DeadLetter:
-    """What may be written of a letter: without secrets, and with the end of a long trace."""
+    """What may be written of a letter: without secrets, with the end of a long trace, and with the
+    beginning of a long error, which may hold the whole event."""
     trace = hide(letter.trace)[-_TRACE_LIMIT:]
-    return replace(letter, error=hide(letter.error), trace=trace)
+    return replace(letter, error=hide(letter.error)[:_ERROR_LIMIT], trace=trace)
 
 
 def said(error: BaseException) -> str:

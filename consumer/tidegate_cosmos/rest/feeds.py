@@ -14,7 +14,7 @@ from typing import Final
 
 from tidegate_cosmos.rest import charges
 from tidegate_cosmos.rest.asked import Asked, whole
-from tidegate_cosmos.rest.place import meant_by
+from tidegate_cosmos.rest.place import check_session, meant_by
 from tidegate_cosmos.rest.replies import Refused, Reply, listed, of_range
 from tidegate_cosmos.store.containers import Container
 from tidegate_cosmos.store.items import Change
@@ -42,6 +42,7 @@ def changes(asked: Asked, container: Container, now: float) -> Reply:
             "x-ms-documentdb-partitionkeyrangeid.",
         )
     held = meant.ranges[0]
+    check_session(asked, held)
     after = _after(asked, held, is_full=is_full)
     if is_full:
         if asked.modified_since() is not None:

@@ -17,7 +17,7 @@ from tidegate_cosmos.query.answers import page_of
 from tidegate_cosmos.query.parser import Query, query_of
 from tidegate_cosmos.rest import charges
 from tidegate_cosmos.rest.asked import Asked
-from tidegate_cosmos.rest.place import Meant, meant_by
+from tidegate_cosmos.rest.place import Meant, check_session, meant_by
 from tidegate_cosmos.rest.replies import Refused, Reply, listed, of_range
 from tidegate_cosmos.store.containers import Container
 from tidegate_cosmos.store.items import Item, encoded
@@ -96,6 +96,8 @@ def parsed(document: dict[str, Any]) -> Query:
 def _page(asked: Asked, container: Container, query: Query, now: float) -> Reply:
     container.advance(now)
     meant = meant_by(asked, container)
+    for held in meant.ranges:
+        check_session(asked, held)
     place = _place(asked)
     spans = _spans(meant.ranges, place)
     seen = _Counted(_items(meant, spans, place))

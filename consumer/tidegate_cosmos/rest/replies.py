@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Final
 
 from tidegate_cosmos.query.problems import QueryProblem
@@ -22,7 +21,7 @@ from tidegate_cosmos.store.problems import (
     StoreProblem,
 )
 from tidegate_cosmos.store.ranges import Range
-from tidegate_http.messages import Response
+from tidegate_http.messages import Response, phrase_of
 
 RANGE_GONE: Final = 1002
 RID_MISMATCH: Final = 1024
@@ -76,7 +75,7 @@ class Refused(Exception):
         self.headers = headers or {}
 
     def as_reply(self) -> Reply:
-        code = _CODES.get(self.status) or HTTPStatus(self.status).phrase.replace(" ", "")
+        code = _CODES.get(self.status) or phrase_of(self.status).replace(" ", "")
         return Reply(
             self.status,
             encoded({"code": code, "message": str(self)}),

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tidegate.dead_letters.cosmos import ContainerLetters
-from tidegate.delivery.letters import DeadLetter
+from tidegate.delivery.letters import DeadLetter, shown
 from tidegate.handling import DeadLetterError
 from tidegate.ledger.layout import GroupNames
 from tidegate.model import Position
@@ -119,6 +119,79 @@ async def test_a_letter_comes_back_as_it_was_and_is_removed_once(place: Place) -
         await letters.read(put.id)
     with pytest.raises(DeadLetterError, match="write PARTITION/SEQUENCE"):
         await letters.read("-1f")
+
+
+LARGE = {
+    "whole, as base64 alone": b'{"text":"' + b"a" * 900_000 + b'"}',
+    "the largest item": b'{"text":"' + b"a" * (2 * 1024 * 1024 - 11) + b'"}',
+    "no text": b"\xff\x00" * 1_000_000,
+    "letters beyond ASCII": ('"' + "\u6f6e" * 690_000 + '"').encode(),
+    "quotes": b'"' * 2_000_000,
+}
+
+
+@pytest.mark.parametrize("body", LARGE.values(), ids=LARGE)
+async def test_a_letter_of_any_change_is_kept_listed_read_and_removed(
+    place: Place, body: bytes
+) -> None:
+    """An item of the monitored container may be as large as the letter's own may be."""
+    letters = place.letters()
+    put = letter(7, body=body)
+    for each in (letter(6), put, letter(8), put):
+        await letters.put(each)
+    listed = await letters.list()
+    assert [each.id for each in listed] == ["-1f/6", "-1f/7", "-1f/8"]
+    found = listed[1]
+    assert (found.error, found.attempts, found.put_aside_at) == (put.error, 3, put.put_aside_at)
+    assert found.size > len(body)
+    assert await place.letters().read(put.id) == put
+    await letters.remove(put.id)
+    left = place.server.items("home", place.name)
+    assert sorted(item["sequenceNumber"] for item in left) == [6, 8]
+
+
+async def test_large_properties_and_a_long_error_fit_too(place: Place) -> None:
+    """An event of a hub has up to 1 MB in its body or in its properties."""
+    told = replace(
+        letter(7, body=b"b" * 700_000),
+        properties={"note": "\u6f6e" * 340_000, "raw": b"\xff" * 300_000},
+        error="ValueError: " + "x" * 2_000_000,
+        trace="y" * 2_000_000,
+    )
+    letters = place.letters()
+    put = shown(told, lambda text: text)
+    await letters.put(put)
+    assert await letters.read(put.id) == put
+    assert put.error.startswith("ValueError: xxx")
+    (found,) = await letters.list()
+    assert found.error == put.error
+
+
+async def test_a_large_letter_that_is_cut_off_is_seen_whole_or_not_at_all(place: Place) -> None:
+    letters = place.letters()
+    put = letter(7, body=b"a" * 2_000_000)
+    for item in (letters._id_of(put.id), letters._parts_id(put.id)):
+        fault = place.server.inject("refuse", operations=["upsert"], item=item, status=403)
+        with pytest.raises(DeadLetterError):
+            await letters.put(put)
+        assert place.server.end_fault(fault)
+        assert await letters.list() == []
+    await letters.put(put)
+    items = {item["id"]: item for item in place.server.items("home", place.name)}
+    assert len(items) > 2 and await letters.read(put.id) == put
+    part = next(item for name, item in items.items() if "!" in name)
+    client = await letters._container()
+    await client.delete_item(part["id"], part["partition"])
+    with pytest.raises(DeadLetterError, match="a part of its event is not there"):
+        await letters.read(put.id)
+    assert [each.id for each in await letters.list()] == [put.id]
+
+
+async def test_what_is_too_large_all_the_same_is_said_with_what_to_do(place: Place) -> None:
+    place.server.inject("refuse", operations=["upsert"], container=place.name, status=413)
+    said = r"too large for an item \(413\): keep dead letters in blobs"
+    with pytest.raises(DeadLetterError, match=said):
+        await place.letters().put(letter(1))
 
 
 async def test_a_short_throttling_is_waited_out_and_a_long_one_is_said(place: Place) -> None:

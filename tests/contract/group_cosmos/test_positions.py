@@ -53,18 +53,34 @@ def stored(group: ContainerGroup) -> dict[PartitionId, tuple[Position, bytes | N
     return {p: (each.position, each.state) for p, each in listing.checkpoints.items()}
 
 
-@pytest.mark.parametrize("spoil", [the_container_is_made_anew, the_token_is_of_what_never_was])
+@pytest.mark.parametrize(
+    ("spoil", "is_read"),
+    [
+        (the_container_is_made_anew, False),
+        (the_container_is_made_anew, True),
+        (the_token_is_of_what_never_was, False),
+    ],
+)
 def test_a_lost_position_is_said_left_alone_and_mended_by_a_rewind_while_its_owner_lives(
-    new_group: NewGroup, spoil: Callable[[ContainerGroup], None]
+    new_group: NewGroup, spoil: Callable[[ContainerGroup], None], is_read: bool
 ) -> None:
+    """Also where a member reads while it is lost."""
     group = new_group(ranges=1)
     group.write(20)
     group.start("a")
     group.wait_until_all_seen(60)
     group.stop("a")
-    spoil(group)
-    before = stored(group)
-    group.start("a")
+    if is_read:
+        before = stored(group)
+        group.start("a")
+        group.write(1)
+        wait_until(lambda: stored(group) != before, 60, "a checkpoint", group.outputs)
+        before = stored(group)
+        spoil(group)
+    else:
+        spoil(group)
+        before = stored(group)
+        group.start("a")
     said = wait_until(lambda: words(group), 90, "it to be announced", group.outputs)
     assert "-ff" in said
     assert stored(group) == before, "nothing is overwritten"
@@ -78,7 +94,7 @@ def test_a_lost_position_is_said_left_alone_and_mended_by_a_rewind_while_its_own
         check=False,
     )
     assert rewound.returncode == 0, rewound.stdout + rewound.stderr + group.outputs()
-    wait_until(lambda: group.repeats() == 20, 60, "all to be given again", group.outputs)
+    wait_until(lambda: group.repeats() == group.written, 60, "all to be given again", group.outputs)
     wait_until(lambda: not words(group), 60, "it to be said no more", group.outputs)
     group.stop("a")
     assert not group.missing()

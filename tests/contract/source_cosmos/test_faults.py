@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from azure.cosmos.aio import ContainerProxy
 
 from contract.source_cosmos.world import DATABASE, World, changes_from, numbers_of, until_quiet
 from tidegate.model import Position
@@ -118,6 +120,79 @@ async def test_a_connection_that_breaks_loses_nothing_and_doubles_nothing(
     assert sorted(numbers_of(found)) == list(range(30))
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [(410, 1002), (410, 1007), (404, 1002), (408, 0), (449, 0), (500, 0), (503, 0)],
+    ids=lambda refusal: f"{refusal[0]}-{refusal[1]}",
+)
+@pytest.mark.parametrize("is_warm", [True, False])
+async def test_a_refusal_that_passes_loses_nothing_and_doubles_nothing(
+    world: World, refusal: tuple[int, int], is_warm: bool
+) -> None:
+    """At the first request too, when the SDK has no session yet."""
+    await world.write(range(30))
+    reader = await world.reader(page_items=3)
+    found = await changes_from(reader, 3) if is_warm else []
+    status, substatus = refusal
+    fault = world.inject("refuse", operations=["feed"], times=5, status=status, substatus=substatus)
+    found += await until_quiet(reader)
+    assert not world.server.fault_stands(fault)
+    assert sorted(numbers_of(found)) == list(range(30))
+    assert [each.lsn for each in found[:3]] == sorted(each.lsn for each in found[:3])
+
+
+async def test_a_range_that_is_away_while_it_splits_loses_nothing_and_doubles_nothing(
+    world: World,
+) -> None:
+    source = world.source(page_items=3, timeout_s=0.5)
+    first, _ = await source.partitions()
+    reader = await world.reader(first, source=source)
+    await world.write(range(40))
+    found = await changes_from(reader, 3)
+    fault = world.inject("refuse", operations=["feed"], status=410, substatus=1007)
+    for _ in range(3):
+        assert list(await reader.receive()) == []
+    world.split()
+    assert list(await reader.receive()) == []
+    await world.write(range(40, 80))
+    world.server.end_fault(fault)
+    found += await until_quiet(reader)
+    expected = numbers_of(await until_quiet(await world.reader(first)))
+    assert sorted(numbers_of(found)) == sorted(expected)
+
+
+async def test_a_session_that_stays_away_is_said_as_what_it_is(world: World) -> None:
+    await world.write(range(2))
+    world.inject("refuse", operations=["feed"], status=404, substatus=1002)
+    reader = await world.reader(patience_s=0.5)
+    with pytest.raises(SourceError, match=r"has not come as far .* \(404/1002\)") as raised:
+        await changes_from(reader, 1)
+    assert not raised.value.is_fatal
+
+
+async def test_an_error_of_the_sdks_own_code_is_logged_and_asked_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await world.write(range(6))
+    reader = await world.reader(page_items=2)
+    found = await changes_from(reader, 2)
+    ask, failures = ContainerProxy.query_items_change_feed, iter([True, True])
+
+    def broken(*args: Any, **options: Any) -> Any:
+        if next(failures, False):
+            raise KeyError("its own")
+        return ask(*args, **options)
+
+    monkeypatch.setattr(ContainerProxy, "query_items_change_feed", broken)
+    found += await until_quiet(reader)
+    assert sorted(numbers_of(found)) == list(range(6))
+    assert caplog.text.count("the SDK failed by itself with KeyError") == 2
+    failures = iter([True])
+    with pytest.raises(SourceError, match=r"failed by itself \(KeyError\)") as raised:
+        await world.source().end_behind("-ff", None)
+    assert not raised.value.is_fatal
+
+
 async def test_receive_comes_back_now_and_then_while_nothing_comes(world: World) -> None:
     reader = await world.reader(poll_s=60.0, quiet_s=0.2)
     await reader.receive()
@@ -162,4 +237,24 @@ async def test_the_charge_that_is_counted_is_the_one_of_the_service(world: World
         await until_quiet(reader)
     cost = world.server.charge(DATABASE, world.name) - before
     assert cost > 5
+    assert source.budget.spent - spent == pytest.approx(cost)
+
+
+@pytest.mark.parametrize("status", [500, 503, 408, 404])
+async def test_what_failed_is_counted_too_and_so_is_a_look_at_the_ranges(
+    world: World, status: int
+) -> None:
+    source = world.source()
+    reader = await world.reader(source=source)
+    await until_quiet(reader)
+    before, spent = world.server.charge(DATABASE, world.name), source.budget.spent
+    fault = world.inject("refuse", operations=["feed"], times=8, status=status, substatus=1002)
+    await until_quiet(reader)
+    while world.server.fault_stands(fault):
+        await reader.receive()
+    for _ in range(3):
+        await source.partitions()
+    await source.resolve_start("-ff")
+    cost = world.server.charge(DATABASE, world.name) - before
+    assert cost > 14
     assert source.budget.spent - spent == pytest.approx(cost)

@@ -69,6 +69,19 @@ class World:
         for number in numbers:
             await items.upsert_item({"id": str(number), "home": f"h{number % homes}", "n": number})
 
+    async def remake(self, ranges: int = 2) -> None:
+        """Deletes the container, and makes another one of its name."""
+        await self.drop()
+        self.server.add_container(DATABASE, self.name, "/home", ranges=ranges)
+
+    async def drop(self) -> None:
+        items = await self.items()
+        assert self._client is not None
+        await self._client.get_database_client(DATABASE).delete_container(items)
+        # What it knows of the container that was is of no use.
+        client, self._client = self._client, None
+        await client.close()
+
     def ranges(self) -> list[str]:
         """The ids of the server's ranges, in the order of their keys."""
         found = self.server.ranges(DATABASE, self.name)

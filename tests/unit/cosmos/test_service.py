@@ -148,6 +148,23 @@ def test_a_session_that_is_ahead_of_its_range_is_refused(world: World) -> None:
         assert world.ask("GET", f"{DOCS}/a", **key, x_ms_session_token=token)[0].status == 200
 
 
+def test_feeds_and_queries_are_refused_for_a_session_that_is_ahead_as_items_are(
+    world: World,
+) -> None:
+    response = world.create("a")
+    held, lsn = response.headers["x-ms-documentdb-partitionkeyrangeid"], response.headers["lsn"]
+    feed = {**FEED, "x-ms-documentdb-partitionkeyrangeid": held}
+    query = {"x_ms_documentdb_isquery": "true"}
+    body = {"query": "SELECT * FROM c"}
+    ahead, there = (f"7:-1#99,{held}:-1#{int(lsn) + more}" for more in (1, 0))
+    world.refused(404, 1002, "GET", DOCS, **feed, x_ms_session_token=ahead)
+    world.refused(404, 1002, "GET", DOCS, x_ms_session_token=ahead)
+    world.refused(404, 1002, "POST", DOCS, body=body, **query, x_ms_session_token=ahead)
+    assert world.ask("GET", DOCS, **feed, x_ms_session_token=there)[0].status == 200
+    assert world.ask("GET", DOCS, x_ms_session_token=there)[0].status == 200
+    assert world.ask("POST", DOCS, body, **query, x_ms_session_token=there)[0].status == 200
+
+
 def test_a_list_of_ranges_that_is_known_is_304_until_one_splits(world: World) -> None:
     path = "/dbs/sensors/colls/events/pkranges"
     response, told = world.ask("GET", path)

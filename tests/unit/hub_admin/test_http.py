@@ -20,6 +20,8 @@ class Asked:
         self.requests.append(request)
         if request.target == "/broken":
             raise KeyError("the reason")
+        if request.target == "/449":
+            return answer({}, 449)
         return answer({"path": request.target})
 
     def send(self, data: bytes) -> bytes:
@@ -46,6 +48,12 @@ def test_a_request_is_answered_and_the_connection_kept(asked: Asked) -> None:
         assert said.endswith(b'\r\n\r\n{"path":"/a"}\n')
         assert not asked.http.is_closed
         assert not asked.http.is_in_request
+
+
+def test_a_status_that_http_has_no_name_for_is_answered_like_any_other(asked: Asked) -> None:
+    said = asked.send(GET.replace(b"/a", b"/449"))
+    assert said.startswith(b"HTTP/1.1 449 \r\n")
+    assert asked.send(GET).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
 def test_a_request_may_come_byte_by_byte(asked: Asked) -> None:

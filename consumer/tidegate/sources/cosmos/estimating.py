@@ -43,7 +43,8 @@ class Waiting:
 
 async def waiting(pages: Pages, place: Place) -> Waiting:
     """What waits behind a place. Raises SourceError."""
-    return _together(await asyncio.gather(*(_of_feed(pages, feed) for feed in place.feeds)))
+    rid = place.rid or await pages.rid()
+    return _together(await asyncio.gather(*(_of_feed(pages, feed, rid) for feed in place.feeds)))
 
 
 def _together(found: Sequence[Waiting]) -> Waiting:
@@ -55,11 +56,11 @@ def _together(found: Sequence[Waiting]) -> Waiting:
     )
 
 
-async def _of_feed(pages: Pages, feed: Feed) -> Waiting:
+async def _of_feed(pages: Pages, feed: Feed, rid: str) -> Waiting:
     """The SDK reads on where a range was split: then it is what waits in the first part."""
-    page = await pages.page(feed, 1)
+    page = await pages.page(feed, rid, 1)
     if set(page.answer.tokens) != {feed.range}:
-        return await _of_parts(pages, feed)
+        return await _of_parts(pages, feed, rid)
     if not page.items:
         return Waiting(0, reach=(Reach(feed.range, feed.lsn, feed.lsn),))
     first = Change(page.items[0])
@@ -71,9 +72,9 @@ async def _of_feed(pages: Pages, feed: Feed) -> Waiting:
     return Waiting(end - handled, first.enqueued_at, (reach,))
 
 
-async def _of_parts(pages: Pages, feed: Feed) -> Waiting:
+async def _of_parts(pages: Pages, feed: Feed, rid: str) -> Waiting:
     ranges = await pages.ranges()
     parts = [part for each in ranges for part in Place("", (feed,)).within(each)]
     if len(parts) < 2:
         raise SourceError("a range is being split or merged: ask again")
-    return _together([await _of_feed(pages, part) for part in parts])
+    return _together([await _of_feed(pages, part, rid) for part in parts])

@@ -100,12 +100,17 @@ def place_of(position: Position, partition: PartitionId, rid: str = "") -> Place
             "feed. Rewind the partition to earliest, latest or a time."
         )
     if rid and place.rid and place.rid != rid:
-        raise PlaceError(
-            f"the position of partition {partition} is of another container of this name, which "
-            f"was deleted since (its id was {place.rid}, this one's is {rid}). Nothing was read or "
-            "overwritten. Rewind the group to earliest, or give it a new name."
-        )
+        raise PlaceError(of_another(f"partition {partition}", place.rid, rid))
     return place
+
+
+def of_another(of: str, was: str, now: str) -> str:
+    """Words for a position of a container that was deleted and made again."""
+    return (
+        f"the position of {of} is of another container of this name, which was deleted since (its "
+        f"id was {was}, this one's is {now}). Nothing was read or overwritten. Rewind the group to "
+        "earliest, or give it a new name."
+    )
 
 
 @lru_cache(maxsize=8192)

@@ -64,7 +64,7 @@ class FeedReader:
 
     async def open(self) -> None:
         """Finds the container and the place. Raises SourceError."""
-        rid = await self._pages.rid()
+        rid = await self._pages.rid(anew=True)
         place = stored_place(self._position, self.partition, rid)
         self._feeds = Feeds(replace(place, rid=rid))
 
@@ -72,9 +72,10 @@ class FeedReader:
         """The next changes in order; none after a while without any. Raises SourceError."""
         if await self._waits():
             return _NOTHING
-        feed = self._open_feeds().current
+        feeds = self._open_feeds()
+        feed = feeds.current
         try:
-            page = await self._pages.page(feed)
+            page = await self._pages.page(feed, feeds.place.rid)
             changes = await self._taken(feed, page)
         except FeedError as error:
             self._pause_until = self._patience.failed(error, time.monotonic())

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.ports import of_lost_position
+from tidegate.sources.cosmos.places import of_another
 
 _THROTTLED = 429
 _GONE = 410
+# What was read before is not there yet where the answer comes from.
+_NO_SESSION = "1002"
 _WORDS = 300
 
 
@@ -43,6 +46,11 @@ def trouble_of(
                 "account that may read, or an identity with the role Cosmos DB Built-in Data "
                 "Reader.",
                 is_fatal=True,
+            )
+        case 404 if sub == _NO_SESSION:
+            return Trouble(
+                f"{place}: what answers has not come as far as what was read before (404/{sub}). "
+                "It is asked again."
             )
         case 404:
             return Trouble(
@@ -81,6 +89,12 @@ def lost(place: str, range: str, said: str) -> Trouble:
         ),
         is_fatal=True,
     )
+
+
+def made_anew(place: str, range: str, was: str, now: str) -> Trouble:
+    """Of a container that was deleted and made again while it was read."""
+    said = of_another(f"range {range} of {place}", was, now)
+    return Trouble(of_lost_position(said), is_fatal=True)
 
 
 def _ended(words: str) -> str:

@@ -82,7 +82,7 @@ class CosmosSource:
         range = range_of(partition)
         if range is None:
             raise SourceError(f"'{partition}' is no feed range", is_fatal=True)
-        rid = await self._pages.rid()
+        rid = await self._pages.rid(anew=True)
         try:
             check_start(self._settings.mode, start)
             if start.position is not None:
@@ -120,13 +120,13 @@ class CosmosSource:
 
         Raises SourceError.
         """
-        rid = await self._pages.rid()
         range = range_of(partition)
         if range is None:
             raise SourceError(f"'{partition}' is no feed range", is_fatal=True)
         if behind is None:
-            return PartitionEnd((await self._now(range, rid)).lsn, "", None, time.time())
-        place = stored_place(behind, partition, rid)
+            now = await self._now(range, await self._pages.rid())
+            return PartitionEnd(now.lsn, "", None, time.time())
+        place = await self._placed(behind, partition)
         found = await waiting(self._pages, place)
         at = found.since if found.changes == 1 else None
         return PartitionEnd(place.lsn + found.changes, "", at, time.time())
@@ -138,7 +138,7 @@ class CosmosSource:
     async def reach(self, partition: PartitionId, position: Position) -> Waiting:
         """What waits behind a position, and how far each range has come. A range that was split
         meanwhile is worth a look at the partitions. Raises SourceError."""
-        place = stored_place(position, partition, await self._pages.rid())
+        place = await self._placed(position, partition)
         found = await waiting(self._pages, place)
         if len(found.reach) > len(place.feeds):
             self.hurry.set()
@@ -147,7 +147,9 @@ class CosmosSource:
     async def stretch(self, place: Place, bounds: Sequence[int]) -> Stretch:
         """What lies between a place and an LSN of each of its feeds. Raises SourceError."""
         rid = await self._pages.rid()
-        if place.rid and place.rid != rid:
+        if place.rid not in ("", rid):
+            rid = await self._pages.rid(anew=True)
+        if place.rid not in ("", rid):
             said = f"{self._settings.place}: it was deleted and made again: the position is of "
             said = f"{said}another one (its id was {place.rid}, this one's is {rid})"
             raise SourceError(of_lost_position(said), is_fatal=True)
@@ -166,8 +168,16 @@ class CosmosSource:
 
     # --- parts
 
+    async def _placed(self, position: Position, partition: PartitionId) -> Place:
+        """What a stored position means here, by the container's id as it is now if need be."""
+        try:
+            place = stored_place(position, partition, await self._pages.rid())
+        except SourceError:
+            place = stored_place(position, partition, await self._pages.rid(anew=True))
+        return place
+
     async def _now(self, range: FeedRange, rid: str) -> Place:
-        answer = await self._pages.now(range)
+        answer = await self._pages.now(range, rid)
         if set(answer.tokens) != {range}:
             parts = [each.common(range) for each in sorted(answer.tokens) if each.meets(range)]
             if len(parts) < 2:

@@ -81,7 +81,7 @@ class Stretch:
         await asyncio.sleep(self._budget.wait_s(time.monotonic()))
         feed, bound = self._left[0]
         try:
-            page = await self._pages.page(feed)
+            page = await self._pages.page(feed, self._rid)
             if set(page.answer.tokens) == {feed.range}:
                 changes = self._taken(feed, bound, page)
             else:

@@ -7,13 +7,15 @@ Rules:
 - The SDK's answer holds a token for each range that it came to know. Where that is not exactly the
   range that was asked, the range was split, and the page is not to be counted: it may hold what is
   not of this range.
+- Whose an answer is stands in its items: the id of each begins with its container's. The SDK itself
+  reads on, with the tokens of the container that was, where another one has taken its name.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -22,6 +24,8 @@ from tidegate.sources.cosmos.places import Feed
 from tidegate.sources.cosmos.ranges import FeedRange, range_of_wire
 
 LATEST, ALL = "LatestVersion", "AllVersionsAndDeletes"
+# Of the bytes of an id so many are the container's, and come first.
+_CONTAINER_BYTES = 8
 
 
 class AnswerError(ValueError):
@@ -38,6 +42,8 @@ class Answer:
     lsn: int | None
     charge: float
     bytes: int | None
+    # The id of the container that answered, as the headers have it; '' where they have none.
+    rid: str = ""
 
 
 def question(feed: Feed, rid: str, mode: str) -> dict[str, Any]:
@@ -80,7 +86,29 @@ def answer_of(headers: Mapping[str, Any]) -> Answer:
         session_lsn(str(headers.get("x-ms-session-token", ""))),
         charge_of(headers),
         _whole(headers.get("content-length")),
+        _container_of(headers.get("x-ms-content-path")),
     )
+
+
+def owner_of(items: Iterable[Mapping[str, Any]]) -> str:
+    """The id of the container that a page's items are of; '' where none of them says it."""
+    for item in items:
+        for said in (item, item.get("current"), item.get("previous")):
+            found = _container_of(said.get("_rid")) if isinstance(said, Mapping) else ""
+            if found:
+                return found
+    return ""
+
+
+def _container_of(rid: Any) -> str:
+    """The id of the container in that of something within it; '' where there is none."""
+    try:
+        raw = base64.b64decode(str(rid).replace("-", "/"), validate=True)
+    except ValueError:
+        return ""
+    if len(raw) < _CONTAINER_BYTES:
+        return ""
+    return base64.b64encode(raw[:_CONTAINER_BYTES]).decode().replace("/", "-")
 
 
 def charge_of(headers: Mapping[str, Any]) -> float:
