@@ -29,13 +29,14 @@ from tidegate.ledger.cosmos.dialects import (
 )
 from tidegate.ledger.cosmos.leases_seen import Leases
 from tidegate.ledger.cosmos.marks import marked
+from tidegate.ledger.cosmos.range_ids import RangeIds
 from tidegate.ledger.cosmos.requests import LeaseContainer
 from tidegate.ledger.cosmos.sharing import EXPIRY_S
 from tidegate.ledger.cosmos.tokens import Monitored, named
 from tidegate.ledger.packing import Unreadable
 from tidegate.model import Flaw, PartitionId
 from tidegate.ports import LedgerError, Refusal
-from tidegate.sources.cosmos.ranges import FeedRange, range_of
+from tidegate.sources.cosmos.ranges import range_of
 
 # So often a lease is changed again because another was quicker.
 _TRIES = 8
@@ -62,8 +63,8 @@ class ProcessorLeases:
         self.processor = processor
         self._of: Monitored | None = None
         self._base = ""
-        # By id, where leases are of ids of ranges: both ways.
-        self._ranges: dict[str, FeedRange] = {}
+        # Where leases are named by ids of ranges.
+        self._ids = RangeIds()
 
     @property
     def of(self) -> Monitored:
@@ -110,9 +111,7 @@ class ProcessorLeases:
                 link = f"dbs/{settings.database}/colls/{settings.container}"
                 # The SDK has no public way to the ids of ranges.
                 ranges = client.client_connection._ReadPartitionKeyRanges(link)
-                async for each in ranges:
-                    found = FeedRange(str(each["minInclusive"]), str(each["maxExclusive"]))
-                    self._ranges[str(each["id"])] = found
+                self._ids.learn([each async for each in ranges])
         finally:
             await client.close()
         return Monitored(
@@ -147,14 +146,14 @@ class ProcessorLeases:
 
     async def _learn(self, items: list[dict[str, Any]]) -> None:
         tokens = {str(item.get("LeaseToken")) for item in items if item.get("LeaseToken")}
-        if tokens - self._ranges.keys():
+        if any(self._ids.range(token) is None for token in tokens):
             await self._look(self.processor.monitored)
 
     def _read(self, item: Document) -> Boundary:
         return read_lease(item, self.processor.dialect, self.of)
 
     def _partition(self, lease: Boundary) -> PartitionId:
-        range = lease.range or self._ranges.get(lease.token)
+        range = lease.range or self._ids.range(lease.token)
         if range is None:
             raise Unreadable(f"the monitored container has no range {lease.token!r} any more")
         return range.id
@@ -162,26 +161,31 @@ class ProcessorLeases:
     def _flaw(self, item: Document, problem: Unreadable) -> Flaw:
         text = f"lease '{item['id']}' cannot be read: {problem}. {_REMEDY}."
         token = str(item.get("LeaseToken") or "")
-        range = range_of(token.lower()) or self._ranges.get(token)
+        range = range_of(token.lower()) or self._ids.range(token)
         return Flaw(str(item["id"]), text, range.id if range is not None else None)
 
-    def _name(self, partition: PartitionId) -> str:
-        return lease_id(self._base, self._token(partition))
+    async def _name(self, partition: PartitionId) -> str:
+        return lease_id(self._base, await self.token(partition))
 
-    def _token(self, partition: PartitionId) -> str:
+    async def token(self, partition: PartitionId) -> str:
+        """What the lease of a partition is named by. Raises Unreadable."""
         range = range_of(partition)
         if range is None:
             raise Unreadable(f"{partition!r} is no feed range")
         if self.processor.dialect.is_by_range:
             return named(range)
-        for token, each in self._ranges.items():
-            if each == range:
-                return token
-        raise Unreadable(f"the monitored container has no range {named(range)} of its own")
+        token = self._ids.id(range)
+        if token is None:
+            # Ranges are split while a ledger is open.
+            await self._look(self.processor.monitored)
+            token = self._ids.id(range)
+        if token is None:
+            raise Unreadable(f"the monitored container has no range {named(range)} of its own")
+        return token
 
     async def read(self, partition: PartitionId) -> Boundary | None:
         """One lease. Raises Unreadable."""
-        item = await self._items.read(self._name(partition))
+        item = await self._items.read(await self._name(partition))
         return self._read(item) if item is not None else None
 
     def age(self, lease: Boundary) -> float:
@@ -190,7 +194,7 @@ class ProcessorLeases:
 
     async def make(self, partition: PartitionId, etag: str | None) -> None:
         """A lease that nobody owns; nothing where it is there already."""
-        token = self._token(partition)
+        token = await self.token(partition)
         made = new_lease(self._base, self.processor.dialect, token, etag, self.of)
         await self._items.create(marked(self._stamped(made), writes_token=True))
 

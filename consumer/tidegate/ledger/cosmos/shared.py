@@ -175,7 +175,8 @@ class SharedLedger(CosmosLedger):
         if partition in leases.by_partition:
             return
         for flaw in leases.flaws:
-            if flaw.partition == partition:
+            # One that is of nobody knows which keys may be of these.
+            if flaw.partition in (partition, None):
                 raise LedgerError(Refusal.INVALID, flaw.problem)
         range = range_of(partition)
         others = leases.overlapping(range) if range is not None else ()
