@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from contract.ledger.cosmos_world import DATABASE
-from contract.ledger.shared_world import Shared, open_shared
+from contract.ledger.shared_world import KINDS, Shared, open_shared
 from contract.ledger.worlds import BACKENDS, World, open_world
-from tidegate.ledger.cosmos.dialects import Dialect
 from tidegate_cosmos.testing import RunningCosmos
 
 
@@ -29,7 +28,7 @@ def cosmos_account(cosmos_server: RunningCosmos) -> str:
     return cosmos_server.connection_string
 
 
-@pytest.fixture(params=list(Dialect))
+@pytest.fixture(params=KINDS, ids="".join)
 async def shared(request: pytest.FixtureRequest, cosmos: RunningCosmos) -> AsyncIterator[Shared]:
-    async with open_shared(cosmos, request.param) as opened:
+    async with open_shared(cosmos, *request.param) as opened:
         yield opened

@@ -26,6 +26,12 @@ from tidegate.sources.cosmos.places import place_of
 from tidegate.sources.cosmos.ranges import WHOLE, FeedRange, range_of
 from tidegate_cosmos.testing import RunningCosmos
 
+# Dialects, and the partition keys of their lease containers: Java has none but /id.
+KINDS = (
+    *((dialect, "/id") for dialect in Dialect),
+    (Dialect.NET_EPK, "/partitionKey"),
+    (Dialect.NET_V0, "/partitionKey"),
+)
 ME, OTHER = Owner("m1", "a"), Owner("m2", "b")
 PARTITION = WHOLE.id
 
@@ -87,9 +93,9 @@ class Shared:
 
 
 @asynccontextmanager
-async def open_shared(cosmos: RunningCosmos, dialect: Dialect) -> AsyncIterator[Shared]:
-    """A new one, whose monitored container has one range."""
-    cosmos.add_container("d", "leases")
+async def open_shared(cosmos: RunningCosmos, dialect: Dialect, key: str) -> AsyncIterator[Shared]:
+    """A new one, whose monitored container has one range; `key` is the lease container's."""
+    cosmos.add_container("d", "leases", key)
     cosmos.add_container("d", "monitored", "/home", ranges=1)
     settings = CosmosSettings("d", "leases", connection_string=cosmos.connection_string)
     processor = Processor(dialect, replace(settings, container="monitored"), "jv")
@@ -100,7 +106,9 @@ async def open_shared(cosmos: RunningCosmos, dialect: Dialect) -> AsyncIterator[
         items = LeaseContainer(settings)
         stack.push_async_callback(items.close)
         await items.below("none")
-        host = ForeignHost(items, ledger._leases.of, dialect, "jv")
+        host = ForeignHost(
+            items, ledger._leases.of, dialect, "jv", gives_keys=key == "/partitionKey"
+        )
         shared = Shared(cosmos, processor, ledger, host, items, stack)
         shared.look()
         yield shared

@@ -16,6 +16,7 @@ from tidegate.ports import (
     Join,
     LedgerError,
     List,
+    ReadCheckpoint,
     ReadOwnership,
     Refusal,
     Release,
@@ -40,6 +41,17 @@ async def test_our_member_is_the_owner_that_other_hosts_see(shared: Shared) -> N
     await shared.ledger.perform(Release(PARTITION, lease_id, etag))
     assert (await shared.host.lease(shared.door))["Owner"] is None
     assert await shared.host.etag(shared.door) == '"94"'
+
+
+async def test_a_lease_that_another_made_is_found_by_who_has_not_listed(shared: Shared) -> None:
+    await shared.host.make(shared.door, '"12"')
+    late = shared.another()
+    found = await checkpoint(late, PARTITION)
+    assert found.position == shared.at(12)
+    await shared.host.remove(shared.door)
+    assert await late.perform(ReadCheckpoint(PARTITION)) is None
+    await shared.host.make(shared.door, '"13"')
+    assert (await checkpoint(late, PARTITION)).position == shared.at(13)
 
 
 async def test_a_partition_of_a_living_host_is_left_alone(shared: Shared) -> None:
@@ -163,6 +175,28 @@ async def test_leases_that_cannot_be_read_are_flaws_and_nothing_is_written_over(
     assert "Nothing was overwritten" in flaw.problem
     assert await refusal(shared.ledger, CreateOwnership(PARTITION)) is Refusal.INVALID
     assert (await shared.host.lease(shared.door))["ContinuationToken"] == "eyJ=broken"
+
+
+async def test_a_service_that_is_not_up_to_date_does_not_say_that_a_lease_is_gone(
+    shared: Shared,
+) -> None:
+    """404/1002: the replica that was asked has not come as far as what was read before."""
+    etag, lease_id = await taken(shared.ledger)
+    write = WriteCheckpoint(PARTITION, None, shared.at(94), 1, "n1")
+    await shared.ledger.perform(write)
+    behind = {"status": 404, "substatus": 1002}
+    fault = shared.cosmos.inject("refuse", container="leases", **behind)
+    for operation in (
+        List(),
+        Renew(PARTITION, lease_id, etag),
+        ReadCheckpoint(PARTITION),
+        ReadOwnership(PARTITION, lease_id),
+        Release(PARTITION, lease_id, etag),
+    ):
+        assert await refusal(shared.ledger, operation) is Refusal.UNKNOWN
+    shared.cosmos.end_fault(fault)
+    assert (await checkpoint(shared.ledger, PARTITION)).position == shared.at(94)
+    await shared.ledger.perform(Renew(PARTITION, lease_id, etag))
 
 
 async def test_leases_in_another_dialect_are_refused(shared: Shared) -> None:
