@@ -16,6 +16,8 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from azure.core.exceptions import AzureError
+
 from tidegate.commands import wiring
 from tidegate.commands.codes import Code
 from tidegate.commands.ledgers import LeasePlace
@@ -40,8 +42,10 @@ from tidegate.ledger.cosmos.migration import (
     to_leases,
     to_ledger,
 )
+from tidegate.ledger.cosmos.refusals import Spot, refusal_of
 from tidegate.ledger.cosmos.requests import LeaseContainer
 from tidegate.ledger.cosmos.sharing import EXPIRY_S
+from tidegate.ledger.packing import Unreadable
 from tidegate.model import Checkpoint, Listing, PartitionId
 from tidegate.ports import Ledger, LedgerError, List, ReadCheckpoint, Refusal
 from tidegate.settings import SettingsError
@@ -99,6 +103,14 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     except MigrationRefused as refused:
         print(f"tidegate: {refused}", file=sys.stderr)
         return Code.FAILED
+    except Unreadable as problem:
+        raise LedgerError(
+            Refusal.INVALID,
+            f"a lease was changed meanwhile and cannot be read: {problem}. Stop whoever runs, and "
+            "see what stands there with --dry-run.",
+        ) from None
+    except (AzureError, TimeoutError, OSError) as problem:
+        raise refusal_of(problem, Spot.of(leases)) from None
 
 
 def _settings(
@@ -189,6 +201,7 @@ async def _to_leases(arguments: argparse.Namespace, ledger: Ledger, leases: Proc
         leases.rid,
         _allowed(arguments),
         lambda lease: _is_alive(leases, lease),
+        await leases.unfit(listing.checkpoints),
     )
     _say(shown_rows(plan))
     if arguments.dry_run:

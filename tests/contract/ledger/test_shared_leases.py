@@ -184,8 +184,7 @@ async def test_a_service_that_is_not_up_to_date_does_not_say_that_a_lease_is_gon
     etag, lease_id = await taken(shared.ledger)
     write = WriteCheckpoint(PARTITION, None, shared.at(94), 1, "n1")
     await shared.ledger.perform(write)
-    behind = {"status": 404, "substatus": 1002}
-    fault = shared.cosmos.inject("refuse", container="leases", **behind)
+    fault = shared.cosmos.inject("refuse", container="leases", status=404, substatus=1002)
     for operation in (
         List(),
         Renew(PARTITION, lease_id, etag),

@@ -8,10 +8,13 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+
+from azure.core.exceptions import AzureError
+from azure.cosmos.exceptions import CosmosHttpResponseError
 
 from tidegate.ledger.cosmos.access import CosmosSettings, open_client
 from tidegate.ledger.cosmos.dialects import (
@@ -30,6 +33,7 @@ from tidegate.ledger.cosmos.dialects import (
 from tidegate.ledger.cosmos.leases_seen import Leases
 from tidegate.ledger.cosmos.marks import marked
 from tidegate.ledger.cosmos.range_ids import RangeIds
+from tidegate.ledger.cosmos.refusals import Spot, is_missing, refusal_of
 from tidegate.ledger.cosmos.requests import LeaseContainer
 from tidegate.ledger.cosmos.sharing import EXPIRY_S
 from tidegate.ledger.cosmos.tokens import Monitored, named
@@ -101,7 +105,24 @@ class ProcessorLeases:
             raise LedgerError(Refusal.INVALID, str(problem)) from None
 
     async def _look(self, settings: CosmosSettings) -> Monitored:
-        """The monitored container's ids, and its ranges where leases are named by them."""
+        """The monitored container's ids, and its ranges where leases are named by them.
+
+        Raises LedgerError, in which it is that container which is named.
+        """
+        try:
+            return await self._asked(settings)
+        except CosmosHttpResponseError as problem:
+            if not is_missing(problem):
+                raise refusal_of(problem, Spot.of(settings)) from None
+            raise LedgerError(
+                Refusal.INVALID,
+                f"the monitored {Spot.of(settings)} is not there: check source.cosmos.database and "
+                "container",
+            ) from None
+        except (AzureError, TimeoutError, ValueError, OSError) as problem:
+            raise refusal_of(problem, Spot.of(settings)) from None
+
+    async def _asked(self, settings: CosmosSettings) -> Monitored:
         client = open_client(settings)
         try:
             database = client.get_database_client(settings.database)
@@ -182,6 +203,19 @@ class ProcessorLeases:
         if token is None:
             raise Unreadable(f"the monitored container has no range {named(range)} of its own")
         return token
+
+    async def unfit(self, partitions: Iterable[PartitionId]) -> dict[PartitionId, str]:
+        """Those of which no lease is to be made where there is none yet, and why."""
+        found: dict[PartitionId, str] = {}
+        for partition in partitions:
+            try:
+                token = await self.token(partition)
+            except Unreadable as problem:
+                found[partition] = str(problem)
+                continue
+            if not self.processor.dialect.is_by_range and not self._ids.has_now(token):
+                found[partition] = f"the service has split its range {token!r} since"
+        return found
 
     async def read(self, partition: PartitionId) -> Boundary | None:
         """One lease. Raises Unreadable."""
