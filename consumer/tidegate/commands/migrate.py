@@ -49,6 +49,7 @@ from tidegate.ledger.packing import Unreadable
 from tidegate.model import Checkpoint, Listing, PartitionId
 from tidegate.ports import Ledger, LedgerError, List, ReadCheckpoint, Refusal
 from tidegate.settings import SettingsError
+from tidegate.sources.cosmos.settings import FeedMode
 
 LEASES_SECRET = "TIDEGATE_LEASES_CONNECTION_STRING"
 
@@ -90,8 +91,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Raises SettingsError, LedgerError."""
     setup = wiring.set_up(arguments.file, environment, runs_code=False)
-    if setup.group.spec.source.cosmos is None:
+    feed = setup.group.spec.source.cosmos
+    if feed is None:
         raise SettingsError(f"{arguments.file}: spec.source.cosmos is missing: leases are of that")
+    if feed.mode is not FeedMode.LATEST_VERSION:
+        raise SettingsError(
+            f"spec.source.cosmos.mode: positions of {feed.mode} cannot be moved. Start the one "
+            "that is to read on before you stop the other; what both handle meanwhile comes twice."
+        )
     if isinstance(setup.ledger, LeasePlace) and setup.ledger.processor is not None:
         raise SettingsError(
             "spec.ledger.cosmos.dialect: this group shares its leases with the processor, so there "

@@ -220,6 +220,17 @@ def test_leases_that_are_not_there_or_of_another_are_named(place: Place) -> None
     assert "Nothing was overwritten" in said
 
 
+@pytest.mark.parametrize("way", ["from-leases", "to-leases"])
+def test_positions_of_all_versions_and_deletes_are_not_moved(place: Place, way: str) -> None:
+    file = place.folder / "group.yaml"
+    latest = "start: earliest"
+    file.write_text(file.read_text().replace(latest, "mode: allVersionsAndDeletes"))
+    code, said = place.migrate(way, "--dialect", "javaEpk")
+    assert code == 78
+    assert "positions of allVersionsAndDeletes cannot be moved" in said
+    assert place.leases() == {}
+
+
 def test_a_monitored_container_that_is_missing_is_named(place: Place) -> None:
     file = place.folder / "group.yaml"
     file.write_text(file.read_text().replace("container: monitored", "container: nowhere"))
