@@ -147,7 +147,7 @@ async def _migrate(
     async with AsyncExitStack() as stack:
         items = LeaseContainer(settings)
         stack.push_async_callback(items.close)
-        ledger = wiring.new_ledger(setup)
+        ledger = wiring.new_ledger(setup, is_member=False)
         stack.push_async_callback(ledger.close)
         leases = await _opened(arguments, items, monitored)
         if arguments.way == "to-leases":

@@ -85,9 +85,14 @@ class Shared:
         here = position_of(f'"{lsn}"', WHOLE, self.rid)
         return replace(place_of(here, PARTITION), into=into).position
 
-    def another(self) -> SharedLedger:
+    def documents(self) -> dict[str, object]:
+        """All that stands in the lease container."""
+        return {str(item["id"]): item for item in self.cosmos.items("d", "leases")}
+
+    def another(self, *, is_member: bool = True) -> SharedLedger:
         settings = CosmosSettings("d", "leases", connection_string=self.cosmos.connection_string)
-        ledger = SharedLedger(settings, GroupNames("h", "d", "g"), self.processor)
+        names = GroupNames("h", "d", "g")
+        ledger = SharedLedger(settings, names, self.processor, is_member=is_member)
         self.stack.push_async_callback(ledger.close)
         return ledger
 

@@ -122,6 +122,20 @@ async def test_a_range_that_was_split_while_nobody_ran_goes_on_where_its_lease_s
     assert (await shared.host.lease(shared.door))["Owner"] == "m1"
 
 
+async def test_who_only_looks_changes_nothing_and_sees_what_ended(shared: Shared) -> None:
+    await taken(shared.ledger)
+    halves = shared.split()
+    await shared.ledger.perform(WriteCheckpoint(PARTITION, None, shared.at(94, halves), 1, "n1"))
+    before = shared.documents()
+    listing = await listed(shared.another(is_member=False))
+    assert shared.documents() == before
+    assert listing.checkpoints[PARTITION].position == shared.at(94, halves)
+    seen = FeedRanges(keeps_merged=True).tiling(halves, listing)
+    assert dict(seen.parents) == dict.fromkeys(halves, (PARTITION,))
+    await listed(shared.ledger)
+    assert shared.documents() != before, "a member makes the leases"
+
+
 async def test_beside_a_lease_of_nobody_knows_which_keys_no_lease_is_made(shared: Shared) -> None:
     await shared.items.create(
         {
