@@ -47,7 +47,7 @@ async def estimate(
     """The lag of the group of a group file. Raises SettingsError, LedgerError and SourceError."""
     setup = file if isinstance(file, wiring.Setup) else _set_up(file, environment)
     async with AsyncExitStack() as stack:
-        ledger = wiring.new_ledger(setup)
+        ledger = wiring.new_ledger(setup, is_member=False)
         stack.push_async_callback(ledger.close)
         listing = await ledger.perform(List())
         assert isinstance(listing, Listing)

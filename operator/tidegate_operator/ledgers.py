@@ -137,7 +137,7 @@ class Ledgers:
     def _opened(self, place: LedgerPlace, names: GroupNames) -> _Shelf:
         if isinstance(place, LeasePlace):
             self.accounts.check_leases(place.settings)
-            return _Shelf(open_ledger(place, names), None, place, names)
+            return _Shelf(open_ledger(place, names, is_member=False), None, place, names)
         client = self.accounts.client(place)
         ledger = BlobLedger(place, names, client)
         return _Shelf(ledger, QuickLooks(client, place, names, ledger.relisting), place, names)

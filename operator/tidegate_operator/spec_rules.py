@@ -19,6 +19,7 @@ from tidegate.group_file.spec import (
     NOT_BY_HAND_ON_SPARK,
     ONLY_ON_SPARK,
     SHARED_ON_HUBS,
+    SHARED_VERSIONS,
     BlobLetters,
     DeliverySpec,
     EventHubsSpec,
@@ -249,6 +250,12 @@ RULES: Mapping[type[Any], tuple[Rule, ...]] = {
             "!has(self.ledger.cosmos) || !has(self.ledger.cosmos.dialect) || "
             "has(self.source.cosmos)",
             SHARED_ON_HUBS,
+        ),
+        Rule(
+            "!has(self.ledger.cosmos) || !has(self.ledger.cosmos.dialect) || "
+            "!has(self.source.cosmos) || !has(self.source.cosmos.mode) || "
+            "self.source.cosmos.mode != 'allVersionsAndDeletes'",
+            SHARED_VERSIONS,
         ),
         Rule("self.engine != 'spark' || !has(self.ledger.cosmos)", BLOBS_ON_SPARK),
         Rule("!has(self.spark) || self.engine == 'spark'", ONLY_ON_SPARK),

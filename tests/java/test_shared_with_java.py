@@ -1,6 +1,6 @@
 """Java's own change feed processor and members of ours share leases, both ways, under a writer.
 
-Two ranges are split and two merged while items are written, and a host of each side is killed.
+Ranges are split and merged while items are written, and a host of each side is killed.
 Nothing may be lost. What is handled twice is what had been handled since the last checkpoint when a
 lease changed its owner without being given: a page, and what came meanwhile.
 """
@@ -64,4 +64,27 @@ def test_java_and_ours_share_leases_through_splits_a_merge_and_kills(
             shared.stop(name)
         assert shared.lost() == set()
         print(f"written {shared.written}, again {shared.repeats()}, moves {shared.moves}")
+        assert shared.repeats() <= shared.moves * REPEATS_OF_A_MOVE
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("owner", ["java-1", "ours-1"])
+def test_leases_by_ids_of_ranges_are_shared_through_a_split_of_either_side(
+    owner: str, cosmos: RunningCosmos, tmp_path: Path
+) -> None:
+    """As Java's processor with `handleChanges` has them."""
+    with shared_hosts(cosmos, tmp_path, dialect="javaPk", ranges=2) as shared:
+        shared.start_java("java-1")
+        shared.wait_until(lambda: shared.owners()["java-1"] == 2, "java-1 owns all")
+        shared.start_member("ours-1")
+        shared.wait_until(lambda: shared.has_equal_counts("java-1", "ours-1"), "equal counts")
+        shared.split_of(owner)
+        shared.wait_until(lambda: len(shared.leases()) == 3, "a lease for each part")
+        shared.wait_until(lambda: shared.has_equal_counts("java-1", "ours-1"), "equal counts again")
+        all_read_on(shared, "what was written through the split")
+        shared.end()
+        all_read_on(shared, "everything")
+        for name in ("ours-1", "java-1"):
+            shared.stop(name)
+        assert shared.lost() == set()
         assert shared.repeats() <= shared.moves * REPEATS_OF_A_MOVE

@@ -39,6 +39,11 @@ REFUSED_OF_COSMOS: list[tuple[str, Any, str]] = [
      "prefix goes with dialect: it names the processor to share with"),
     (LEDGER, {"cosmos": {**PLACE, "connectionString": KEY, "dialect": "javaEpk"}},
      "ledger.cosmos.dialect goes with source.cosmos: the leases are of a change feed"),
+    ("spec", {
+        "handler": {"code": "tidegate.handlers.printing:handle"},
+        "source": {"cosmos": {**PLACE, "connectionString": KEY, "mode": "allVersionsAndDeletes"}},
+        "ledger": {"cosmos": {**PLACE, "connectionString": KEY, "dialect": "javaEpk"}}},
+     "ledger.cosmos.dialect goes with mode latestVersion: leases of another mode are not shared"),
 ]  # fmt: skip
 
 # In a group with engine: spark.

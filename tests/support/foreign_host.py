@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,10 @@ from tidegate.ledger.cosmos.tokens import Monitored
 
 
 class ForeignHost:
-    """One host. `keeps_unknown`: it writes back what it does not know, as no host of today does."""
+    """One host. `keeps_unknown`: it writes back what it does not know, as no host of today does.
+
+    `gives_keys`: its leases have partition keys of their own, as .NET's in a container by such.
+    """
 
     def __init__(
         self,
@@ -31,6 +35,7 @@ class ForeignHost:
         name: str = "host-1",
         *,
         keeps_unknown: bool = False,
+        gives_keys: bool = False,
     ) -> None:
         self._items = items
         self._of = of
@@ -38,10 +43,13 @@ class ForeignHost:
         self.base = base_of(of, prefix, dialect)
         self.name = name
         self._keeps_unknown = keeps_unknown
+        self._gives_keys = gives_keys
 
     async def make(self, token: str, etag: str | None = None) -> None:
         """A lease, as at its first start or after a split."""
         made = new_lease(self.base, self._dialect, token, etag, self._of)
+        if self._gives_keys:
+            made = {**made, "partitionKey": str(uuid.uuid4())}
         assert await self._items.create(stamped(made, self._items.server_time)) is not None
 
     async def make_info(self) -> None:

@@ -218,6 +218,12 @@ class SharedHosts:
         ranges = self.cosmos.ranges("d", "monitored")
         self.cosmos.split("d", "monitored", min(ranges, key=lambda id: ranges[id]))
 
+    def split_of(self, name: str) -> None:
+        """Splits a range that a host owns, where leases are named by ids of ranges."""
+        self.cosmos.split(
+            "d", "monitored", min(id for id, at in self.leases().items() if at == name)
+        )
+
     def merge(self) -> None:
         """Merges the first two ranges of the monitored container."""
         ranges = self.cosmos.ranges("d", "monitored")

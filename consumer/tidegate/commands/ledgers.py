@@ -100,8 +100,17 @@ def _lease_place(
     return LeasePlace(settings, processor)
 
 
-def open_ledger(place: LedgerPlace, names: GroupNames, charges: Charges | None = None) -> Ledger:
-    """The ledger of a group. It belongs to one event loop."""
+def open_ledger(
+    place: LedgerPlace,
+    names: GroupNames,
+    charges: Charges | None = None,
+    *,
+    is_member: bool = True,
+) -> Ledger:
+    """The ledger of a group. It belongs to one event loop.
+
+    Leases that are shared are made and removed by members alone, never by who only looks.
+    """
     if isinstance(place, BlobSettings):
         return BlobLedger(place, names)
     # Imported here: the SDK takes half a second.
@@ -109,5 +118,5 @@ def open_ledger(place: LedgerPlace, names: GroupNames, charges: Charges | None =
     from tidegate.ledger.cosmos.shared import SharedLedger  # noqa: PLC0415
 
     if place.processor is not None:
-        return SharedLedger(place.settings, names, place.processor, charges)
+        return SharedLedger(place.settings, names, place.processor, charges, is_member=is_member)
     return CosmosLedger(place.settings, names, charges)

@@ -16,6 +16,8 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from azure.core.exceptions import AzureError
+
 from tidegate.commands import wiring
 from tidegate.commands.codes import Code
 from tidegate.commands.ledgers import LeasePlace
@@ -40,11 +42,14 @@ from tidegate.ledger.cosmos.migration import (
     to_leases,
     to_ledger,
 )
+from tidegate.ledger.cosmos.refusals import Spot, refusal_of
 from tidegate.ledger.cosmos.requests import LeaseContainer
 from tidegate.ledger.cosmos.sharing import EXPIRY_S
+from tidegate.ledger.packing import Unreadable
 from tidegate.model import Checkpoint, Listing, PartitionId
 from tidegate.ports import Ledger, LedgerError, List, ReadCheckpoint, Refusal
 from tidegate.settings import SettingsError
+from tidegate.sources.cosmos.settings import FeedMode
 
 LEASES_SECRET = "TIDEGATE_LEASES_CONNECTION_STRING"
 
@@ -86,8 +91,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     """Raises SettingsError, LedgerError."""
     setup = wiring.set_up(arguments.file, environment, runs_code=False)
-    if setup.group.spec.source.cosmos is None:
+    feed = setup.group.spec.source.cosmos
+    if feed is None:
         raise SettingsError(f"{arguments.file}: spec.source.cosmos is missing: leases are of that")
+    if feed.mode is not FeedMode.LATEST_VERSION:
+        raise SettingsError(
+            f"spec.source.cosmos.mode: positions of {feed.mode} cannot be moved. Start the one "
+            "that is to read on before you stop the other; what both handle meanwhile comes twice."
+        )
     if isinstance(setup.ledger, LeasePlace) and setup.ledger.processor is not None:
         raise SettingsError(
             "spec.ledger.cosmos.dialect: this group shares its leases with the processor, so there "
@@ -99,6 +110,14 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     except MigrationRefused as refused:
         print(f"tidegate: {refused}", file=sys.stderr)
         return Code.FAILED
+    except Unreadable as problem:
+        raise LedgerError(
+            Refusal.INVALID,
+            f"a lease was changed meanwhile and cannot be read: {problem}. Stop whoever runs, and "
+            "see what stands there with --dry-run.",
+        ) from None
+    except (AzureError, TimeoutError, OSError) as problem:
+        raise refusal_of(problem, Spot.of(leases)) from None
 
 
 def _settings(
@@ -128,7 +147,7 @@ async def _migrate(
     async with AsyncExitStack() as stack:
         items = LeaseContainer(settings)
         stack.push_async_callback(items.close)
-        ledger = wiring.new_ledger(setup)
+        ledger = wiring.new_ledger(setup, is_member=False)
         stack.push_async_callback(ledger.close)
         leases = await _opened(arguments, items, monitored)
         if arguments.way == "to-leases":
@@ -189,6 +208,7 @@ async def _to_leases(arguments: argparse.Namespace, ledger: Ledger, leases: Proc
         leases.rid,
         _allowed(arguments),
         lambda lease: _is_alive(leases, lease),
+        await leases.unfit(listing.checkpoints),
     )
     _say(shown_rows(plan))
     if arguments.dry_run:

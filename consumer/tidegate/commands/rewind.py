@@ -91,7 +91,7 @@ async def _rewind(
 ) -> int:
     async with AsyncExitStack() as stack:
         rewinds = await _resolved(setup, stack, start, chosen)
-        ledger = wiring.new_ledger(setup)
+        ledger = wiring.new_ledger(setup, is_member=False)
         stack.push_async_callback(ledger.close)
         listing = await write_roster(ledger, lambda seen: rosters.with_rewinds(seen, rewinds))
         if not rosters.is_anybody_alive(listing):

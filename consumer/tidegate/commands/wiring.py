@@ -192,9 +192,9 @@ def _foreign_alive_s(ledger: LedgerSpec) -> float:
     return MemberSettings("any").foreign_alive_s
 
 
-def new_ledger(setup: Setup, charges: Charges | None = None) -> Ledger:
-    """`charges` are told what a lease container costs."""
-    return open_ledger(setup.ledger, setup.names, charges)
+def new_ledger(setup: Setup, charges: Charges | None = None, *, is_member: bool = True) -> Ledger:
+    """`charges` are told what a lease container costs; see `open_ledger`."""
+    return open_ledger(setup.ledger, setup.names, charges, is_member=is_member)
 
 
 async def open_source(

@@ -39,7 +39,8 @@ class CosmosLedgerSpec:
         metadata={
             "help": "Share leases with hosts of Microsoft's processors, as those write them: "
             "`javaEpk` or `javaPk` with Java (`handleLatestVersionChanges`, `handleChanges`), "
-            "`netEpk` or `netV0` with .NET. Without it the group shares with nobody."
+            "`netEpk` or `netV0` with .NET; in `mode: latestVersion`. Without it the group shares "
+            "with nobody."
         },
     )
     prefix: str | None = field(

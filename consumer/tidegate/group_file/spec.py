@@ -21,6 +21,7 @@ from tidegate.group_file.source_spec import (
 )
 from tidegate.group_file.spark_spec import EngineKind, SparkSpec
 from tidegate.settings import SettingsError
+from tidegate.sources.cosmos.settings import FeedMode
 
 __all__ = [
     "BLOBS_ON_SPARK",
@@ -29,6 +30,7 @@ __all__ = [
     "ONLY_ON_SPARK",
     "OPERATORS",
     "SHARED_ON_HUBS",
+    "SHARED_VERSIONS",
     "BlobLetters",
     "CosmosLedgerSpec",
     "CosmosLetters",
@@ -143,6 +145,10 @@ class GroupSpec:
 
 
 SHARED_ON_HUBS = "ledger.cosmos.dialect goes with source.cosmos: the leases are of a change feed"
+SHARED_VERSIONS = (
+    "ledger.cosmos.dialect goes with mode latestVersion: leases of another mode are not shared. "
+    "Leave dialect out, so that the group has positions of its own"
+)
 BLOBS_ON_SPARK = "Spark keeps its ledger in Blob storage: write ledger.container"
 ONLY_ON_SPARK = "spark is for engine: spark; write that, or leave spark out"
 NATIVE_ON_SPARK = "Spark reads by transport native alone: leave transport out"
@@ -168,11 +174,18 @@ class FileSpec(GroupSpec):
         leases = self.ledger.cosmos
         if leases is not None and leases.dialect is not None and self.source.cosmos is None:
             raise SettingsError(SHARED_ON_HUBS)
+        if leases is not None and leases.dialect is not None and self._tells_versions:
+            raise SettingsError(SHARED_VERSIONS)
         if leases is not None and self.engine is EngineKind.SPARK:
             raise SettingsError(BLOBS_ON_SPARK)
         if self.spark is not None and self.engine is not EngineKind.SPARK:
             raise SettingsError(ONLY_ON_SPARK)
         return self
+
+    @property
+    def _tells_versions(self) -> bool:
+        feed = self.source.cosmos
+        return feed is not None and feed.mode is FeedMode.ALL_VERSIONS_AND_DELETES
 
 
 # Keys that are for the operator alone, by the section in which they stand.

@@ -38,7 +38,7 @@ GROUP_FILE = "/etc/tidegate/group/group.yaml"
 async def states_of(cluster: Cluster, document: Document) -> list[dict[str, Any]]:
     """The partitions as the ledger has them now, in the form of a status."""
     setup = await cluster.setup(document)
-    ledger = wiring.new_ledger(setup)
+    ledger = wiring.new_ledger(setup, is_member=False)
     try:
         asked_at = time.time()
         listing = await ledger.perform(List())
@@ -68,7 +68,7 @@ OwnerOf = Callable[[PartitionId], Awaitable[MemberName | None]]
 @asynccontextmanager
 async def owners(cluster: Cluster, document: Document) -> AsyncIterator[OwnerOf]:
     """The owner of any partition as the ledger has it now, by one request each time."""
-    ledger = wiring.new_ledger(await cluster.setup(document))
+    ledger = wiring.new_ledger(await cluster.setup(document), is_member=False)
 
     async def owner_of(partition: PartitionId) -> MemberName | None:
         row = await ledger.perform(ReadOwnership(partition))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tidegate
 from support.container_group import DATABASE, ContainerGroup
 from support.foreign_leases import documents, write_leases
 from support.wait import wait_until
@@ -65,6 +66,17 @@ def test_leases_of_the_same_name_in_another_dialect_stop_a_member_and_stay_as_th
     group.stop("a")
     assert documents(group.cosmos, DATABASE, leases_of(group)) == before
     assert not group.seen(), "nothing was read either"
+
+
+def test_asking_how_far_a_group_is_changes_nothing_of_the_leases_that_it_shares(
+    new_group: NewGroup,
+) -> None:
+    group = new_group(ranges=1)
+    file = on_leases(group, prefix="shop")
+    before = lay(group, dialect="javaEpk", prefix="shop")
+    found = asyncio.run(tidegate.estimate(file, group.environment))
+    assert found.total.partitions == 1
+    assert documents(group.cosmos, DATABASE, leases_of(group)) == before
 
 
 @pytest.mark.parametrize("dialect", ["javaEpk", "netEpk"])

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from contract.ledger.cosmos_world import DATABASE
+from contract.ledger.shared_world import KINDS, Shared, open_shared
 from contract.ledger.worlds import BACKENDS, World, open_world
 from tidegate_cosmos.testing import RunningCosmos
 
@@ -25,3 +26,9 @@ def cosmos_account(cosmos_server: RunningCosmos) -> str:
     """The connection string of an embedded Cosmos DB; its database for ledgers is there."""
     cosmos_server.add_container(DATABASE, "leases")
     return cosmos_server.connection_string
+
+
+@pytest.fixture(params=KINDS, ids="".join)
+async def shared(request: pytest.FixtureRequest, cosmos: RunningCosmos) -> AsyncIterator[Shared]:
+    async with open_shared(cosmos, *request.param) as opened:
+        yield opened

@@ -179,6 +179,20 @@ def test_what_stands_in_the_way_is_said_and_nothing_is_written(place: Place) -> 
 
 
 @pytest.mark.slow
+def test_a_group_that_has_not_yet_followed_a_split_is_not_half_moved(place: Place) -> None:
+    place.run_until_all_is_seen()
+    place.cosmos.split("d", "monitored", max(place.cosmos.ranges("d", "monitored")))
+    for more in ("--dry-run", "--overwrite"):
+        code, said = place.migrate("to-leases", "--dialect", "javaPk", more)
+        assert code == 1, said
+        assert "can have no lease: the service has split its range '1' since" in said
+        assert "Traceback" not in said
+        assert place.leases() == {}
+    code, said = place.migrate("to-leases", "--dialect", "javaEpk")
+    assert code == 0, said
+
+
+@pytest.mark.slow
 def test_a_living_host_is_not_passed_over(place: Place) -> None:
     place.run_until_all_is_seen()
     assert place.migrate("to-leases", "--dialect", "javaPk")[0] == 0
@@ -204,6 +218,26 @@ def test_leases_that_are_not_there_or_of_another_are_named(place: Place) -> None
     assert code == 1
     assert f"'{_PREFIX}localhost_AAAA_BBBB..0'" in said
     assert "Nothing was overwritten" in said
+
+
+@pytest.mark.parametrize("way", ["from-leases", "to-leases"])
+def test_positions_of_all_versions_and_deletes_are_not_moved(place: Place, way: str) -> None:
+    file = place.folder / "group.yaml"
+    latest = "start: earliest"
+    file.write_text(file.read_text().replace(latest, "mode: allVersionsAndDeletes"))
+    code, said = place.migrate(way, "--dialect", "javaEpk")
+    assert code == 78
+    assert "positions of allVersionsAndDeletes cannot be moved" in said
+    assert place.leases() == {}
+
+
+def test_a_monitored_container_that_is_missing_is_named(place: Place) -> None:
+    file = place.folder / "group.yaml"
+    file.write_text(file.read_text().replace("container: monitored", "container: nowhere"))
+    code, said = place.migrate("from-leases")
+    assert code == 1
+    assert "the monitored container 'nowhere' of database 'd'" in said
+    assert "Traceback" not in said
 
 
 def test_a_container_that_is_none_of_leases_is_refused(place: Place) -> None:

@@ -163,6 +163,10 @@ def test_a_start(written: str, kind: str, at: float | None, position: Position |
         (HEAD + "  source: {}\n" + REST, "group.yaml:6: spec.source: write one source"),
         (HEAD + "  source: {cosmos: {database: d, container: c, endpoint: e, pollSeconds: 0}}\n"
          + REST, "group.yaml:6: spec.source.cosmos: pollSeconds must be above 0"),
+        (HEAD + "  source: {cosmos: {database: d, container: c, endpoint: 'https://a', mode: "
+         "allVersionsAndDeletes}}\n  ledger: {cosmos: {database: d, container: l, "
+         "endpoint: 'https://a', dialect: javaEpk}}\n  handler: {code: a:b}\n",
+         "ledger.cosmos.dialect goes with mode latestVersion"),
         (LEAST.replace("home-activity", "''"), "metadata.name is missing"),
         (LEAST + "  handler: {code: other}\n", "group.yaml:15: 'handler' is there twice"),
         ("a: [", "group.yaml:1: this is no YAML"),

@@ -143,6 +143,14 @@ def test_what_is_no_lease_of_this_processor_is_refused(document: dict[str, Any],
         read_lease(document, Dialect.JAVA_EPK, OF)
 
 
+@pytest.mark.parametrize("dialect", [Dialect.NET_EPK, Dialect.NET_V0])
+def test_a_lease_of_nets_in_another_feed_mode_is_refused(dialect: Dialect) -> None:
+    with pytest.raises(Unreadable, match="of the feed mode 'Full-Fidelity Feed'"):
+        read_lease(SAMPLES[dialect] | {"Mode": "Full-Fidelity Feed"}, dialect, OF)
+    for mode in (None, "", "Incremental Feed", "incremental feed"):
+        assert read_lease(SAMPLES[dialect] | {"Mode": mode}, dialect, OF).etag == '"94"'
+
+
 def test_a_java_token_in_another_dialect_is_refused() -> None:
     for document, dialect in ((NET_V0, Dialect.NET_V0), (JAVA_PK, Dialect.JAVA_PK)):
         with pytest.raises(Unreadable, match="no ETag of a change feed"):

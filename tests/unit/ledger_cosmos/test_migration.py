@@ -168,6 +168,15 @@ def test_a_state_is_left_behind_only_where_that_is_allowed() -> None:
     assert to_leases(group, states, NO_LEASES, RID, Allowed(without_state=True), lives).etags
 
 
+def test_a_partition_that_can_have_no_lease_is_told_before_anything_is_written() -> None:
+    group = listing(checkpoint(LOW, 94), checkpoint(HIGH, 57))
+    unfit = {HIGH.id: "the service has split its range '1' since"}
+    said = refused(lambda: to_leases(group, {}, NO_LEASES, RID, ALL, lives, unfit))
+    assert f"partition {HIGH.id} can have no lease: the service has split its range" in said
+    assert LOW.id not in said
+    assert to_leases(group, {}, TWO, RID, ALL, lives, unfit).etags, "its lease is there"
+
+
 def test_leases_that_say_otherwise_are_written_over_only_where_that_is_allowed() -> None:
     group = listing(checkpoint(LOW, 100), checkpoint(HIGH, 57))
     stale = leases(lease(LOW, '"94"'), lease(FeedRange("7F", "BF"), '"1"'))

@@ -25,6 +25,8 @@ Document = Mapping[str, Any]
 # What the names of our own documents in a lease container begin with: no processor's do.
 OURS = "!tidegate!"
 
+# What .NET calls the mode whose leases can be shared and moved; older leases say nothing of it.
+_INCREMENTAL = "incremental feed"
 _FEED_RANGE = {"java": "feedRange", "net": "FeedRange"}
 
 
@@ -90,6 +92,11 @@ def read_lease(document: Document, dialect: Dialect, of: Monitored) -> Boundary:
     token = _text(document, "LeaseToken")
     if not token:
         raise Unreadable("it has no LeaseToken, so no change feed processor wrote it")
+    mode = _text(document, "Mode")
+    if mode and not dialect.is_java and mode.lower() != _INCREMENTAL:
+        raise Unreadable(
+            f"it is of the feed mode {mode!r}, and only 'Incremental Feed' can be shared and moved"
+        )
     range = _range_in(document, dialect) if dialect.is_by_range else None
     continuation = _text(document, "ContinuationToken")
     etag = None

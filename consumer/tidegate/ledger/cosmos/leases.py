@@ -8,10 +8,13 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+
+from azure.core.exceptions import AzureError
+from azure.cosmos.exceptions import CosmosHttpResponseError
 
 from tidegate.ledger.cosmos.access import CosmosSettings, open_client
 from tidegate.ledger.cosmos.dialects import (
@@ -29,13 +32,15 @@ from tidegate.ledger.cosmos.dialects import (
 )
 from tidegate.ledger.cosmos.leases_seen import Leases
 from tidegate.ledger.cosmos.marks import marked
+from tidegate.ledger.cosmos.range_ids import RangeIds
+from tidegate.ledger.cosmos.refusals import Spot, is_missing, refusal_of
 from tidegate.ledger.cosmos.requests import LeaseContainer
 from tidegate.ledger.cosmos.sharing import EXPIRY_S
 from tidegate.ledger.cosmos.tokens import Monitored, named
 from tidegate.ledger.packing import Unreadable
 from tidegate.model import Flaw, PartitionId
 from tidegate.ports import LedgerError, Refusal
-from tidegate.sources.cosmos.ranges import FeedRange, range_of
+from tidegate.sources.cosmos.ranges import range_of
 
 # So often a lease is changed again because another was quicker.
 _TRIES = 8
@@ -62,8 +67,8 @@ class ProcessorLeases:
         self.processor = processor
         self._of: Monitored | None = None
         self._base = ""
-        # By id, where leases are of ids of ranges: both ways.
-        self._ranges: dict[str, FeedRange] = {}
+        # Where leases are named by ids of ranges.
+        self._ids = RangeIds()
 
     @property
     def of(self) -> Monitored:
@@ -100,7 +105,24 @@ class ProcessorLeases:
             raise LedgerError(Refusal.INVALID, str(problem)) from None
 
     async def _look(self, settings: CosmosSettings) -> Monitored:
-        """The monitored container's ids, and its ranges where leases are named by them."""
+        """The monitored container's ids, and its ranges where leases are named by them.
+
+        Raises LedgerError, in which it is that container which is named.
+        """
+        try:
+            return await self._asked(settings)
+        except CosmosHttpResponseError as problem:
+            if not is_missing(problem):
+                raise refusal_of(problem, Spot.of(settings)) from None
+            raise LedgerError(
+                Refusal.INVALID,
+                f"the monitored {Spot.of(settings)} is not there: check source.cosmos.database and "
+                "container",
+            ) from None
+        except (AzureError, TimeoutError, ValueError, OSError) as problem:
+            raise refusal_of(problem, Spot.of(settings)) from None
+
+    async def _asked(self, settings: CosmosSettings) -> Monitored:
         client = open_client(settings)
         try:
             database = client.get_database_client(settings.database)
@@ -110,9 +132,7 @@ class ProcessorLeases:
                 link = f"dbs/{settings.database}/colls/{settings.container}"
                 # The SDK has no public way to the ids of ranges.
                 ranges = client.client_connection._ReadPartitionKeyRanges(link)
-                async for each in ranges:
-                    found = FeedRange(str(each["minInclusive"]), str(each["maxExclusive"]))
-                    self._ranges[str(each["id"])] = found
+                self._ids.learn([each async for each in ranges])
         finally:
             await client.close()
         return Monitored(
@@ -147,14 +167,14 @@ class ProcessorLeases:
 
     async def _learn(self, items: list[dict[str, Any]]) -> None:
         tokens = {str(item.get("LeaseToken")) for item in items if item.get("LeaseToken")}
-        if tokens - self._ranges.keys():
+        if any(self._ids.range(token) is None for token in tokens):
             await self._look(self.processor.monitored)
 
     def _read(self, item: Document) -> Boundary:
         return read_lease(item, self.processor.dialect, self.of)
 
     def _partition(self, lease: Boundary) -> PartitionId:
-        range = lease.range or self._ranges.get(lease.token)
+        range = lease.range or self._ids.range(lease.token)
         if range is None:
             raise Unreadable(f"the monitored container has no range {lease.token!r} any more")
         return range.id
@@ -162,26 +182,44 @@ class ProcessorLeases:
     def _flaw(self, item: Document, problem: Unreadable) -> Flaw:
         text = f"lease '{item['id']}' cannot be read: {problem}. {_REMEDY}."
         token = str(item.get("LeaseToken") or "")
-        range = range_of(token.lower()) or self._ranges.get(token)
+        range = range_of(token.lower()) or self._ids.range(token)
         return Flaw(str(item["id"]), text, range.id if range is not None else None)
 
-    def _name(self, partition: PartitionId) -> str:
-        return lease_id(self._base, self._token(partition))
+    async def _name(self, partition: PartitionId) -> str:
+        return lease_id(self._base, await self.token(partition))
 
-    def _token(self, partition: PartitionId) -> str:
+    async def token(self, partition: PartitionId) -> str:
+        """What the lease of a partition is named by. Raises Unreadable."""
         range = range_of(partition)
         if range is None:
             raise Unreadable(f"{partition!r} is no feed range")
         if self.processor.dialect.is_by_range:
             return named(range)
-        for token, each in self._ranges.items():
-            if each == range:
-                return token
-        raise Unreadable(f"the monitored container has no range {named(range)} of its own")
+        token = self._ids.id(range)
+        if token is None:
+            # Ranges are split while a ledger is open.
+            await self._look(self.processor.monitored)
+            token = self._ids.id(range)
+        if token is None:
+            raise Unreadable(f"the monitored container has no range {named(range)} of its own")
+        return token
+
+    async def unfit(self, partitions: Iterable[PartitionId]) -> dict[PartitionId, str]:
+        """Those of which no lease is to be made where there is none yet, and why."""
+        found: dict[PartitionId, str] = {}
+        for partition in partitions:
+            try:
+                token = await self.token(partition)
+            except Unreadable as problem:
+                found[partition] = str(problem)
+                continue
+            if not self.processor.dialect.is_by_range and not self._ids.has_now(token):
+                found[partition] = f"the service has split its range {token!r} since"
+        return found
 
     async def read(self, partition: PartitionId) -> Boundary | None:
         """One lease. Raises Unreadable."""
-        item = await self._items.read(self._name(partition))
+        item = await self._items.read(await self._name(partition))
         return self._read(item) if item is not None else None
 
     def age(self, lease: Boundary) -> float:
@@ -190,7 +228,7 @@ class ProcessorLeases:
 
     async def make(self, partition: PartitionId, etag: str | None) -> None:
         """A lease that nobody owns; nothing where it is there already."""
-        token = self._token(partition)
+        token = await self.token(partition)
         made = new_lease(self._base, self.processor.dialect, token, etag, self.of)
         await self._items.create(marked(self._stamped(made), writes_token=True))
 

@@ -83,8 +83,9 @@ class CosmosLedger:
         except Unfit as problem:
             raise LedgerError(Refusal.INVALID, f"not written: {problem}") from None
         except Unreadable as problem:
-            assert place is not None
-            message = layout.flaw(place, name, problem).problem
+            message = f"the group cannot be listed: {problem}. Nothing was overwritten."
+            if place is not None:
+                message = layout.flaw(place, name, problem).problem
             raise LedgerError(Refusal.INVALID, message) from None
         except (AzureError, TimeoutError, ValueError, OSError) as problem:
             # None of the texts of these is safe to show, so none is kept as a cause.

@@ -4,14 +4,15 @@ Rules:
 - Nothing is read again and nothing is passed over: each position is carried over as it stands, and
   where a lease cannot say one to the event, it says what comes before it.
 - All is looked at before anything is written: whoever lives on either side, positions that stand
-  there already, ranges that are missing, states that a lease cannot hold. What was not allowed by
-  name is refused, with all that is wrong at once.
+  there already, ranges that are missing or cannot have a lease, states that a lease cannot hold.
+  What was not allowed by name is refused, with all that is wrong at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from tidegate.ledger.cosmos.dialects import Boundary
 from tidegate.ledger.cosmos.leases_seen import Leases
@@ -23,6 +24,7 @@ from tidegate.sources.cosmos.places import PlaceError
 from tidegate.sources.cosmos.ranges import WHOLE, gaps, is_tiled, range_of
 
 _NONCE = "migrated"
+NONE_UNFIT: Mapping[PartitionId, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,12 @@ def to_leases(
     rid: str,
     allowed: Allowed,
     alive: Callable[[Boundary], bool],
+    unfit: Mapping[PartitionId, str] = NONE_UNFIT,
 ) -> ToLeases:
-    """From a group's ledger to leases. Raises MigrationRefused."""
+    """From a group's ledger to leases. Raises MigrationRefused.
+
+    `unfit` says of which partitions no lease can be made, and why.
+    """
     living = {key: row for key, row in listing.checkpoints.items() if not has_ended(row)}
     reasons = [flaw.problem for flaw in (*listing.flaws, *leases.flaws)]
     reasons += _uncovered(living) + _hosts_alive(leases, allowed, alive)
@@ -134,6 +140,12 @@ def to_leases(
         if stand.is_within_page:
             within.append(partition)
         lease = leases.by_partition.get(partition)
+        if lease is None and partition in unfit:
+            reasons.append(
+                f"partition {partition} can have no lease: {unfit[partition]}. Let the group go on "
+                "for a moment until it has the service's ranges, or use a dialect by range "
+                "(javaEpk, netEpk)"
+            )
         if lease is not None and lease.etag not in (None, stand.etag) and not allowed.overwrite:
             reasons.append(
                 f"the lease of {partition} stands at {lease.etag}, and the group at {stand.etag}: "

@@ -16,8 +16,19 @@ from tidegate.ledger.cosmos.access import CosmosSettings
 from tidegate.ledger.refusals import MissingContainerError
 from tidegate.ports import LedgerError, Refusal
 
-# Sub-status of a 404: the container or the database is not there, not the item.
-OWNER_IS_MISSING = 1003
+# Sub-status of a 404: the container or the database is not there, not the item. Others are no word
+# on either, such as 1002: the replica that was asked has not come as far as what was read before.
+_OWNER_IS_MISSING = 1003
+
+
+def is_absent(problem: CosmosHttpResponseError) -> bool:
+    """Whether the service says that there is no such item, and no more than that."""
+    return problem.status_code == 404 and not problem.sub_status
+
+
+def is_missing(problem: CosmosHttpResponseError) -> bool:
+    """Whether the container or its database is not there, where one of them was asked for."""
+    return problem.status_code == 404 and problem.sub_status in (None, 0, _OWNER_IS_MISSING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +90,11 @@ def refusal_of(problem: BaseException, spot: Spot) -> LedgerError:
 def _answered(problem: CosmosHttpResponseError, spot: Spot) -> LedgerError:
     status, sub_status = problem.status_code or 0, int(problem.sub_status or 0)
     seen = f"({status}/{sub_status})"
-    if status == 404 and (sub_status == OWNER_IS_MISSING or not spot.item):
+    if status == 404 and sub_status not in (0, _OWNER_IS_MISSING):
+        return LedgerError(
+            Refusal.UNKNOWN, f"Cosmos DB is not up to date for {spot}: try again {seen}"
+        )
+    if status == 404 and (sub_status == _OWNER_IS_MISSING or not spot.item):
         return MissingContainerError(
             Refusal.INVALID,
             f"Container '{spot.container}' not found in database '{spot.database}' of account "

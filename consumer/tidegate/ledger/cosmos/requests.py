@@ -5,6 +5,8 @@ Rules:
 - An item that is seen goes into `ages`, which knows how long its last write has stood, at least: by
   the service's clock, or by ours, since that very version was first seen.
 - A container whose partition key no lease container has is refused before anything is written.
+- Where the partition key is not the item's name it is the writer's own, and is known once the item
+  was seen.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from azure.cosmos.exceptions import CosmosHttpResponseError, CosmosResourceExist
 from tidegate.ledger.cosmos.access import CosmosSettings, open_client
 from tidegate.ledger.cosmos.ages import Ages
 from tidegate.ledger.cosmos.charges import Charges
-from tidegate.ledger.cosmos.refusals import OWNER_IS_MISSING, Spot, refusal_of
+from tidegate.ledger.cosmos.refusals import Spot, is_absent, is_missing, refusal_of
 from tidegate.ports import LedgerError, Refusal
 
 Item = dict[str, Any]
@@ -31,6 +33,7 @@ Item = dict[str, Any]
 # What lease containers are partitioned by: /partitionKey is of accounts with the Gremlin API.
 PARTITION_KEYS = ("/id", "/partitionKey")
 
+_CALLED = "SELECT * FROM c WHERE c.id = @name"
 _BELOW = "SELECT * FROM c WHERE STARTSWITH(c.id, @prefix)"
 
 
@@ -49,6 +52,8 @@ class LeaseContainer:
         self._client: CosmosClient | None = None
         self._checked: ContainerProxy | None = None
         self._key = "/id"
+        # By name, of those items whose partition key is another text.
+        self._keys: dict[str, str] = {}
 
     async def close(self) -> None:
         client, self._client, self._checked = self._client, None, None
@@ -60,18 +65,19 @@ class LeaseContainer:
             self._client = open_client(self.settings)
         return self._client
 
-    async def read(self, name: str, key: str | None = None) -> Item | None:
+    async def read(self, name: str) -> Item | None:
         """The item, or None."""
         container = await self._container()
+        key = self._keys.get(name, name)
         try:
-            return self._seen(
-                await container.read_item(name, key or name, response_hook=self._heard)
-            )
+            return self._seen(await container.read_item(name, key, response_hook=self._heard))
         except CosmosHttpResponseError as problem:
             self._charged(problem)
-            if problem.status_code != 404 or problem.sub_status == OWNER_IS_MISSING:
+            if not is_absent(problem):
                 raise
-            return None
+        self._keys.pop(name, None)
+        found = await self._asked(_CALLED, "@name", name) if self._key != "/id" else []
+        return found[0] if found else None
 
     async def create(self, item: Mapping[str, Any]) -> Item | None:
         """The item as it stands now, or None where there is one of its name."""
@@ -102,7 +108,7 @@ class LeaseContainer:
             )
         except CosmosHttpResponseError as problem:
             self._charged(problem)
-            if problem.status_code not in (404, 412) or problem.sub_status == OWNER_IS_MISSING:
+            if problem.status_code != 412 and not is_absent(problem):
                 raise
             return None
 
@@ -120,18 +126,22 @@ class LeaseContainer:
             )
         except CosmosHttpResponseError as problem:
             self._charged(problem)
-            if problem.status_code not in (404, 412) or problem.sub_status == OWNER_IS_MISSING:
+            if problem.status_code != 412 and not is_absent(problem):
                 raise
             return False
         self.ages.forget(name)
+        self._keys.pop(name, None)
         return True
 
     async def below(self, prefix: str) -> list[Item]:
         """All items whose names begin so."""
+        return await self._asked(_BELOW, "@prefix", prefix)
+
+    async def _asked(self, query: str, parameter: str, value: str) -> list[Item]:
         container = await self._container()
         found = container.query_items(
-            _BELOW,
-            parameters=[{"name": "@prefix", "value": prefix}],
+            query,
+            parameters=[{"name": parameter, "value": value}],
             response_hook=self._heard,
         )
         return [self._seen(item) async for item in found]
@@ -152,10 +162,10 @@ class LeaseContainer:
             properties: Mapping[str, Any] = await container.read(response_hook=self._heard)
         except CosmosHttpResponseError as problem:
             self._charged(problem)
-            if problem.status_code != 404 or not self.settings.create:
-                if problem.status_code == 404:
-                    raise refusal_of(problem, Spot.of(self.settings)) from None
+            if not is_missing(problem):
                 raise
+            if not self.settings.create:
+                raise refusal_of(problem, Spot.of(self.settings)) from None
             properties = await self._create(container)
         self._key = self._checked_key(properties)
         self._checked = container
@@ -183,11 +193,14 @@ class LeaseContainer:
         )
 
     def _key_of(self, item: Mapping[str, Any]) -> str:
-        return str(item[self._key[1:]])
+        return str(item.get(self._key[1:], item["id"]))
 
     def _seen(self, item: Mapping[str, Any]) -> Item:
         found = dict(item)
         self.ages.see(found)
+        name, key = str(found["id"]), self._key_of(found)
+        if key != name:
+            self._keys[name] = key
         return found
 
     def _heard(self, headers: Mapping[str, Any], _: object) -> None:

@@ -7,6 +7,7 @@ Rules:
   lacking, another host reads a little again, and nothing is passed over.
 - What another host takes by its own rules is let go; what it has is taken by those rules alone.
 - New leases have their position from the beginning; an old one goes when the new ones are there.
+- Only members make and remove leases: who looks at the group from outside changes nothing by that.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ from tidegate.ledger.cosmos.shared_view import (
     foreign_row,
     is_of,
     is_theirs,
+    least_of,
     shared_view,
     standing,
 )
 from tidegate.ledger.cosmos.sharing import RENEW_S
 from tidegate.ledger.layout import GroupNames, Kind, Place
-from tidegate.model import Checkpoint, Listing, Owner, Ownership, PartitionId
+from tidegate.model import Listing, Owner, Ownership, PartitionId
 from tidegate.ports import (
     Acquire,
     CreateOwnership,
@@ -63,8 +65,11 @@ class SharedLedger(CosmosLedger):
         names: GroupNames,
         processor: Processor,
         charges: Charges | None = None,
+        *,
+        is_member: bool = True,
     ) -> None:
         super().__init__(settings, names, charges)
+        self._is_member = is_member
         self._leases = ProcessorLeases(self._items, processor)
         self._expiry_s = processor.expiry_s
         # How old a stamp may be before a renewal writes it again.
@@ -111,14 +116,20 @@ class SharedLedger(CosmosLedger):
     async def _view(self) -> SharedView:
         own = await self._list()
         leases = await self._leases.all()
-        if await self._finish_ends(own, leases):
-            leases = await self._leases.all()
-        if not leases.is_complete and not leases.is_being_made and covers_all(leases):
-            await self._leases.make_info()
+        if self._is_member:
+            leases = await self._brought_on(own, leases)
         rid, age = self._leases.rid, self._leases.age
         view = shared_view(own, leases, rid, age, self._expiry_s)
         self._may_take = view.may_take
         return view
+
+    async def _brought_on(self, own: Listing, leases: Leases) -> Leases:
+        """The leases, once they are what the partitions are now."""
+        if await self._finish_ends(own, leases):
+            leases = await self._leases.all()
+        if not leases.is_complete and not leases.is_being_made and covers_all(leases):
+            await self._leases.make_info()
+        return leases
 
     async def _finish_ends(self, own: Listing, leases: Leases) -> bool:
         """Makes the leases of what partitions went on as, and removes those of what ended."""
@@ -126,7 +137,7 @@ class SharedLedger(CosmosLedger):
         gone: dict[PartitionId, set[PartitionId]] = {}
         for part, parents in due.items():
             if part not in leases.by_partition:
-                await self._leases.make(part, self._least(part, parents))
+                await self._leases.make(part, least_of(part, parents, self._leases.rid))
             for row in parents:
                 gone.setdefault(row.partition, set()).add(part)
         for partition, made in gone.items():
@@ -136,14 +147,6 @@ class SharedLedger(CosmosLedger):
             if lease is not None and whole <= made and mark_of(lease.document).is_ours:
                 await self._leases.remove(lease)
         return bool(due)
-
-    def _least(self, part: PartitionId, parents: tuple[Checkpoint, ...]) -> str | None:
-        """The ETag that a partition begins at: the least of those that its parents ended at."""
-        found = [
-            parts_of(row.position, row.partition, self._leases.rid).get(part) for row in parents
-        ]
-        etags = [etag for etag in found if etag is not None]
-        return min(etags, key=lambda etag: (len(etag), etag)) if len(etags) == len(found) else None
 
     async def _read_shared_ownership(self, operation: ReadOwnership, name: str) -> Ownership | None:
         row = await super()._read_ownership(operation, name)
@@ -175,7 +178,8 @@ class SharedLedger(CosmosLedger):
         if partition in leases.by_partition:
             return
         for flaw in leases.flaws:
-            if flaw.partition == partition:
+            # One that is of nobody knows which keys may be of these.
+            if flaw.partition in (partition, None):
                 raise LedgerError(Refusal.INVALID, flaw.problem)
         range = range_of(partition)
         others = leases.overlapping(range) if range is not None else ()

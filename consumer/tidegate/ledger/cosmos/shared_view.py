@@ -9,13 +9,13 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tidegate.ledger.cosmos.dialects import Boundary
 from tidegate.ledger.cosmos.leases_seen import Leases
 from tidegate.ledger.cosmos.marks import foreign_owner, mark_of
-from tidegate.ledger.cosmos.positions import position_of, stand_of
+from tidegate.ledger.cosmos.positions import parts_of, position_of, stand_of
 from tidegate.ledger.cosmos.sharing import Held, to_take
 from tidegate.model import Checkpoint, LeaseState, Listing, Owner, Ownership, PartitionId
 from tidegate.sources.cosmos.places import PlaceError, parsed
@@ -210,6 +210,13 @@ def ends_to_finish(own: Listing, leases: Leases) -> dict[PartitionId, tuple[Chec
             if is_tiled(whole, [whole.common(each) for each in ranges if each.meets(whole)]):
                 due[part] = tuple(parents)
     return due
+
+
+def least_of(part: PartitionId, parents: Sequence[Checkpoint], rid: str) -> str | None:
+    """The ETag that a partition begins at: the least of those that its parents ended at."""
+    found = [parts_of(row.position, row.partition, rid).get(part) for row in parents]
+    etags = [etag for etag in found if etag is not None]
+    return min(etags, key=lambda etag: (len(etag), etag)) if len(etags) == len(found) else None
 
 
 def covers_all(leases: Leases) -> bool:

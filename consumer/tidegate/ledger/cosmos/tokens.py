@@ -19,7 +19,6 @@ from tidegate.ledger.packing import Unreadable
 from tidegate.sources.cosmos.ranges import FeedRange
 
 INCREMENTAL = "INCREMENTAL"
-FULL_FIDELITY = "FULL_FIDELITY"
 
 _START: Mapping[str, Any] = {"Type": "BEGINNING"}
 
@@ -61,9 +60,7 @@ def java_token(etag: str, range: FeedRange, of: Monitored, before: str | None = 
     return base64.b64encode(json.dumps(token, separators=(",", ":")).encode()).decode()
 
 
-def etag_of_java_token(
-    token: str, range: FeedRange, of: Monitored, mode: str = INCREMENTAL
-) -> str | None:
+def etag_of_java_token(token: str, range: FeedRange, of: Monitored) -> str | None:
     """The ETag in Java's token; None where it says only where reading starts."""
     opened = _opened(token)
     found_rid, found_mode = opened.get("Rid"), opened.get("Mode", INCREMENTAL)
@@ -72,8 +69,11 @@ def etag_of_java_token(
             f"its continuation token is of the container {found_rid!r}, and the monitored one is "
             f"{of.link} with the id {of.container_rid}: it was made anew since, or is another one"
         )
-    if found_mode != mode:
-        raise Unreadable(f"its continuation token is of the feed mode {found_mode!r}, not {mode!r}")
+    if found_mode != INCREMENTAL:
+        raise Unreadable(
+            f"its continuation token is of the feed mode {found_mode!r}, and only {INCREMENTAL} "
+            "can be shared and moved"
+        )
     inner = opened.get("Continuation")
     if inner is None:
         return None
