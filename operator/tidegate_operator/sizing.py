@@ -174,6 +174,7 @@ def sample_of(
             handled=known.handled,
             is_stuck=_is_halted(observation, lag, partition, alive)
             or (presence is not None and _is_stuck(presence, partition)),
+            is_unread=presence is not None and partition in presence.unread,
             is_paused=partition in paused,
             is_begun=listing is None or partition in listing.checkpoints,
         )
