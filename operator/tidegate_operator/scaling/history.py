@@ -4,8 +4,8 @@ Rules:
 - Pure. `looked` takes in a look, `decided` a decision; neither changes what it is given.
 - Everything is learnt from looks. After a restart nothing is known, and so nothing is made smaller
   before it has been watched for as long as it takes.
-- How many would have been enough is kept for as long as a step down has to be waited for, and of
-  those only what can still be the largest.
+- Of how many would have been enough only what can still be the largest is kept, however long a step
+  down has to be waited for: each entry is of fewer than the one before, so they are few.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ BOUND_AFTER_S = 15.0
 _SAME_FOR_S = 300.0
 # A longer pause between two looks is one in which nobody watched.
 _PAUSE_S = 60.0
-_WANTED_KEPT_S = 7200.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +178,7 @@ def decided(
         # Who is asked for now is needed now, and not gone again before as long as after any need.
         count = max(count, decision.replicas)
     since = history.watched_since if history.watched_since is not None else now
-    kept = tuple(
-        each for each in history.wanted if each.count > count and each.at > now - _WANTED_KEPT_S
-    )
+    kept = tuple(each for each in history.wanted if each.count > count)
     return replace(history, wanted=(*kept, Wanted(now, count)), watched_since=since)
 
 
