@@ -119,9 +119,13 @@ def sized(
                 asked=decision.replicas if is_ours else None,
                 watch=_watched(sizing.watch, observation, sample, alive),
                 report=Report(
-                    policy, history, decision, instead, observation.wish.is_paused,
+                    policy,
+                    history,
+                    decision,
+                    instead,
+                    observation.wish.is_paused,
                     sizing.before_pause,
-                ),  # fmt: skip
+                ),
             )
     sizing = _as_it_is_lowered(sizing, observation)
     if is_ours and sizing.asked is not None:
