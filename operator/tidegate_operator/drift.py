@@ -73,7 +73,7 @@ def unborn(deployment: Document) -> Document:
     return stamped({**deployment, "spec": {**deployment["spec"], "paused": True}}, "")
 
 
-def is_unborn(live: Document) -> bool:
+def is_unborn(live: Mapping[str, Any]) -> bool:
     """Whether a Deployment is still as it was made first."""
     metadata = live["metadata"]
     said = (metadata.get("generation"), metadata.get("annotations", {}).get(APPLIED))

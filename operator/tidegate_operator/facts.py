@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tidegate.spark.standing import ANNOTATION
+from tidegate_operator.drift import is_unborn
 from tidegate_operator.engines.inputs import GROUP_LABEL, ROLE_LABEL
 from tidegate_operator.model import (
     ContainerFacts,
@@ -159,6 +160,7 @@ def workload_facts(deployment: Document, revision: str) -> WorkloadFacts:
         revision=revision,
         is_observed=(status.get("observedGeneration") or 0) >= (metadata.get("generation") or 0),
         failure=failures[0] if failures else "",
+        is_begun=not is_unborn(deployment),
     )
 
 

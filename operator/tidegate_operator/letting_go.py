@@ -5,8 +5,9 @@ Rules:
   once, and Kubernetes removes what was made for it.
 - Deleted: first its Deployment, and when no lease is held any more its ledger. A handler is given
   the time that it has for a clean stop.
-- It cannot hang. What could not be removed within the limit, or can never be, stays, is said in an
-  Event, and the group goes. Only who refuses to have the finalizer taken away can keep it.
+- While an operator runs it cannot hang. What could not be removed within the limit, or can never
+  be, stays, is said in an Event, and the group goes. Only who refuses to have the finalizer taken
+  away can keep it.
 - A finalizer that cannot be written holds up nothing, the pods least of all: a group that is
   deleted before it stands leaves its ledger, which is the safe way to fail.
 - What is refused is a Failure, and is tried again after a pause that doubles.

@@ -16,7 +16,7 @@ from typing import Any
 from tidegate.model import Listing, MemberName, PartitionEnd, PartitionId, Roster
 from tidegate.ports.lineage import FLAT, Lineage
 from tidegate_operator.pod_nouns import DriverNote, Role, SparkMarks
-from tidegate_operator.scaling import Policy, Report, Standstill
+from tidegate_operator.scaling import Mode, Policy, Report, Standstill
 
 STILL_LIMIT_S = 120.0
 
@@ -109,6 +109,8 @@ class WorkloadFacts:
     failure: str = ""
     # Whether its ReplicaSets could be looked at, which say what revision pods are of.
     is_revision_known: bool = True
+    # Whether its replicas have been right once; before that they say nothing.
+    is_begun: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,12 @@ class Wish:
     scaling: Policy | None = None
     # A partition whose position stands for so long while events come is stuck.
     still_limit_s: float = STILL_LIMIT_S
+
+    @property
+    def is_left_as_it_is(self) -> bool:
+        """Whether nothing decides the size: neither a number nor the operator."""
+        policy = self.scaling
+        return self.replicas is None and policy is not None and policy.mode is not Mode.AUTO
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 Rules:
 - What a person, a pause or an autoscaler has decided is done; what would have been decided is said.
+  Where nobody decides, the size is as it is, and after a pause as it was before it.
 - What was asked for last counts as the size, also while pods still come or hand over: a step under
   way is not decided again. Where somebody else has made more of them, as many as there are count.
 - An operator that begins goes on from what the status says, and then from what it sees. It makes
@@ -31,7 +32,7 @@ from tidegate_operator.scaling import (
     decided,
     looked,
 )
-from tidegate_operator.scaling.report import restored
+from tidegate_operator.scaling.report import before_pause_in, restored
 from tidegate_operator.scaling.standstill import watched
 
 # Rounds follow one another as quickly as something happens; looks need not, least of all at a
@@ -55,17 +56,24 @@ class Sizing:
     # When the listing was asked for that was looked at.
     looked_on: float | None = None
     report: Report | None = None
+    # How many there were before a pause, until there are as many again, or something decides it.
+    before_pause: int | None = None
 
 
-def stands(observation: Observation) -> int:
+def stands(observation: Observation, before_pause: int | None = None) -> int:
     """How many there shall be where nothing decides it anew."""
     wish, workload = observation.wish, observation.workload
     if wish.is_paused:
         return wish.paused_replicas
     if wish.replicas is not None:
         return wish.replicas
-    count = workload.replicas if workload is not None else 0
-    return min(max(count, wish.min_replicas), wish.max_replicas)
+    if before_pause is not None:
+        return before_pause
+    if workload is None or not workload.is_begun:
+        return wish.min_replicas
+    if wish.is_left_as_it_is:
+        return workload.replicas
+    return min(max(workload.replicas, wish.min_replicas), wish.max_replicas)
 
 
 def sized(
@@ -88,6 +96,8 @@ def sized(
         history, asked = restored(observation.said, now)
         sizing = replace(sizing, history=history, asked=_goes_on(observation, asked))
         sizing = replace(sizing, lowering_from=_size(observation))
+        sizing = replace(sizing, before_pause=before_pause_in(observation.said))
+    sizing = _as_it_was(sizing, observation)
     instead = _instead(observation.wish, policy)
     is_ours = policy.mode is Mode.AUTO and not instead
     if not is_ours or observation.workload is None:
@@ -108,11 +118,31 @@ def sized(
                 history=history,
                 asked=decision.replicas if is_ours else None,
                 watch=_watched(sizing.watch, observation, sample, alive),
-                report=Report(policy, history, decision, instead, observation.wish.is_paused),
+                report=Report(
+                    policy,
+                    history,
+                    decision,
+                    instead,
+                    observation.wish.is_paused,
+                    sizing.before_pause,
+                ),
             )
     sizing = _as_it_is_lowered(sizing, observation)
-    wanted = sizing.asked if is_ours and sizing.asked is not None else stands(observation)
-    return sizing, wanted
+    if is_ours and sizing.asked is not None:
+        return sizing, sizing.asked
+    return sizing, stands(observation, sizing.before_pause)
+
+
+def _as_it_was(sizing: Sizing, observation: Observation) -> Sizing:
+    """With how many there were before a pause, as long as that is to be known."""
+    wish, count = observation.wish, _size(observation)
+    before = sizing.before_pause
+    if wish.is_paused:
+        # One that was made paused begins with the fewest.
+        before = max(count, wish.min_replicas) if before is None else before
+    elif before == count or not wish.is_left_as_it_is:
+        before = None
+    return replace(sizing, before_pause=before)
 
 
 def _as_it_stands(sizing: Sizing, observation: Observation) -> Sizing:
@@ -174,6 +204,7 @@ def sample_of(
             handled=known.handled,
             is_stuck=_is_halted(observation, lag, partition, alive)
             or (presence is not None and _is_stuck(presence, partition)),
+            is_unread=presence is not None and partition in presence.unread,
             is_paused=partition in paused,
             is_begun=listing is None or partition in listing.checkpoints,
         )

@@ -15,10 +15,14 @@ from typing import Any
 
 from tidegate.group_file import reading
 from tidegate.group_file.spark_spec import EngineKind
-from tidegate.group_file.spec import FileSpec, HandlerSpec, LedgerSpec, Secret
+from tidegate.group_file.spec import DeliverySpec, FileSpec, HandlerSpec, LedgerSpec, Secret
+from tidegate.handlers.telling import STUCK_AFTER
 from tidegate.settings import SettingsError
 from tidegate_operator.model import STILL_LIMIT_S, Wish
 from tidegate_operator.spec_scaling import ScalingSpec
+
+# Until what a member says is seen.
+_LOOKS_S = 30.0
 
 REPLICAS_OUTSIDE = (
     "replicas is to be within scaling.min and scaling.max: change those too, or, to stop the "
@@ -177,9 +181,15 @@ def wish_of(spec: OperatorSpec) -> Wish:
         lease_s=spec.ledger.lease_s,
         hand_over_limit_s=spec.ledger.hand_over_limit_s,
         scaling=spec.scaling.policy,
-        # A handler that is given so long says itself when it hangs.
-        still_limit_s=max(STILL_LIMIT_S, spec.delivery.timeout_s + 30.0),
+        still_limit_s=max(STILL_LIMIT_S, _tells_after_s(spec.delivery)),
     )
+
+
+def _tells_after_s(delivery: DeliverySpec) -> float:
+    """How long it may take until a member says that a handler which hangs in each call fails."""
+    call_s = delivery.timeout_s + delivery.told_s
+    pauses_s = (STUCK_AFTER - 1) * delivery.backoff.most_s
+    return STUCK_AFTER * call_s + pauses_s + delivery.batch.max_wait_s + _LOOKS_S
 
 
 def secrets_of(spec: OperatorSpec) -> Mapping[str, frozenset[str]]:

@@ -136,6 +136,14 @@ class ScalingShape:
     instead: str | None = field(
         default=None, metadata=_said("What is done in its place, where it is not followed.")
     )
+    before_pause: int | None = field(
+        default=None,
+        metadata=_said(
+            "How many consumers there were before the pause. Where nobody decides the size the "
+            "group goes on with as many.",
+            **_COUNT,
+        ),
+    )
     bound: str | None = field(
         default=None,
         metadata=_said(

@@ -62,6 +62,7 @@ def add_actions(parser: argparse.ArgumentParser, where: argparse.ArgumentParser)
         help="send them to the hub again, rather than to the handler here: all groups see them",
     )
     replay.add_argument("--keep", action="store_true", help="do not remove what succeeded")
+    replay.add_argument("--json", action="store_true", help="a JSON document in the end")
 
 
 def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
@@ -122,7 +123,7 @@ def _time(at: float) -> str:
 async def _replay(
     setup: wiring.Setup, letters: KeptLetters, ids: Sequence[str], arguments: argparse.Namespace
 ) -> int:
-    failures = 0
+    told: list[dict[str, Any]] = []
     async with AsyncExitStack() as stack:
         again = await _way(setup, stack, to_hub=arguments.to_hub)
         for id in ids:
@@ -130,13 +131,17 @@ async def _replay(
             try:
                 await again(letter)
             except Exception as error:
-                failures += 1
+                told.append({"id": id, "done": False, "error": said(error)})
                 print(f"{id}: failed again, and stays: {said(error)}", file=sys.stderr)
                 continue
             if not arguments.keep:
                 await letters.remove(id)
-            print(f"{id}: done")
-    return Code.FAILED if failures else Code.DONE
+            told.append({"id": id, "done": True})
+            if not arguments.json:
+                print(f"{id}: done")
+    if arguments.json:
+        print(json.dumps(told, ensure_ascii=False, indent=2))
+    return Code.DONE if all(each["done"] for each in told) else Code.FAILED
 
 
 async def _way(setup: wiring.Setup, stack: AsyncExitStack, *, to_hub: bool) -> Any:

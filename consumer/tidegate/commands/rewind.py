@@ -2,13 +2,14 @@
 
 Rules: the command touches no checkpoint. It writes the rewind on the roster; the owner of each
 partition carries it out, in one write, and clears the state that went with the old place. Then it
-is struck off.
+is struck off. People are told line by line, programs by one document at the end.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import sys
 import time
 import uuid
@@ -17,6 +18,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tidegate.commands import rosters, wiring
 from tidegate.commands.codes import Code
@@ -56,6 +58,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="how long to wait until it is done (default: %(default)g)",
     )
+    add("--json", action="store_true", help="a JSON document in the end")
 
 
 def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
@@ -68,7 +71,42 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
 async def carry_out(setup: wiring.Setup, arguments: argparse.Namespace) -> int:
     """What the arguments of `add_options` say. Raises SettingsError, SourceError, LedgerError."""
     start = start_of(arguments.to)
-    return await _rewind(setup, start, arguments.partition, arguments.limit_s)
+    tell = _nothing if arguments.json else print
+    rewinds, waiting, is_anybody = await _rewind(
+        setup, start, arguments.partition, arguments.limit_s, tell
+    )
+    if arguments.json:
+        print(json.dumps(_document(rewinds, waiting), indent=2))
+    elif not is_anybody:
+        print(
+            "no member of the group runs: the rewind is on the roster, and whoever reads a "
+            "partition first carries it out"
+        )
+    if waiting and is_anybody:
+        print(
+            f"tidegate: not yet done in partitions {', '.join(waiting)}: nobody reads them now. It "
+            "stays on the roster, and whoever reads them first carries it out.",
+            file=sys.stderr,
+        )
+        return Code.FAILED
+    return Code.DONE
+
+
+def _document(rewinds: Sequence[Rewind], waiting: Sequence[PartitionId]) -> dict[str, Any]:
+    """What is not done stands on the roster for whoever reads it first."""
+    rows = [
+        {
+            "partition": rewind.partition,
+            **(
+                {"enqueuedFrom": _time(rewind.at)}
+                if rewind.at is not None
+                else {"afterSequenceNumber": rewind.position.sequence}
+            ),
+            "done": rewind.partition not in waiting,
+        }
+        for rewind in rewinds
+    ]
+    return {"partitions": rows}
 
 
 def start_of(text: str) -> Start:
@@ -87,30 +125,40 @@ def start_of(text: str) -> Start:
 
 
 async def _rewind(
-    setup: wiring.Setup, start: Start, chosen: Sequence[PartitionId], limit_s: float
-) -> int:
+    setup: wiring.Setup,
+    start: Start,
+    chosen: Sequence[PartitionId],
+    limit_s: float,
+    tell: Callable[[str], None],
+) -> tuple[Sequence[Rewind], Sequence[PartitionId], bool]:
+    """The rewinds, the partitions where they are not done yet, and whether any member lives."""
     async with AsyncExitStack() as stack:
         rewinds = await _resolved(setup, stack, start, chosen)
+        for rewind in rewinds:
+            tell(f"partition {rewind.partition}: to {_place_text(rewind)}")
         ledger = wiring.new_ledger(setup, is_member=False)
         stack.push_async_callback(ledger.close)
         listing = await write_roster(ledger, lambda seen: rosters.with_rewinds(seen, rewinds))
         if not rosters.is_anybody_alive(listing):
-            print(
-                "no member of the group runs: the rewind is on the roster, and whoever reads a "
-                "partition first carries it out"
-            )
-            return Code.DONE
-        waiting = await _wait(ledger, rewinds, limit_s)
+            return rewinds, [rewind.partition for rewind in rewinds], False
+        waiting = await _wait(ledger, rewinds, limit_s, tell)
         done = {rewind.partition for rewind in rewinds} - set(waiting)
         await write_roster(ledger, lambda seen: rosters.without(seen, rewinds[0].id, done))
-    if waiting:
-        print(
-            f"tidegate: not yet done in partitions {', '.join(waiting)}: nobody reads them now. It "
-            "stays on the roster, and whoever reads them first carries it out.",
-            file=sys.stderr,
-        )
-        return Code.FAILED
-    return Code.DONE
+    return rewinds, waiting, True
+
+
+def _place_text(rewind: Rewind) -> str:
+    if rewind.at is not None:
+        return f"what was enqueued from {_time(rewind.at)} on"
+    return f"what comes after {rewind.position.sequence}"
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()
+
+
+def _nothing(_: str) -> None:
+    """Programs are told in the end."""
 
 
 async def _resolved(
@@ -124,15 +172,7 @@ async def _resolved(
     if unknown:
         raise SettingsError(f"--partition {unknown[0]}: the hub has {', '.join(partitions)}")
     id = uuid.uuid4().hex
-    rewinds = [await _one(source, Rewind(id, each), start) for each in chosen or partitions]
-    for rewind in rewinds:
-        what = (
-            f"what was enqueued from {datetime.fromtimestamp(rewind.at, UTC).isoformat()} on"
-            if rewind.at is not None
-            else f"what comes after {rewind.position.sequence}"
-        )
-        print(f"partition {rewind.partition}: to {what}")
-    return rewinds
+    return [await _one(source, Rewind(id, each), start) for each in chosen or partitions]
 
 
 async def _one(source: Source, rewind: Rewind, start: Start) -> Rewind:
@@ -144,7 +184,9 @@ async def _one(source: Source, rewind: Rewind, start: Start) -> Rewind:
         return replace(rewind, position=start.position or BEGINNING, at=start.at)
 
 
-async def _wait(ledger: Ledger, rewinds: Sequence[Rewind], limit_s: float) -> list[PartitionId]:
+async def _wait(
+    ledger: Ledger, rewinds: Sequence[Rewind], limit_s: float, tell: Callable[[str], None]
+) -> list[PartitionId]:
     """Which partitions are not rewound when the time is over; none if all are."""
     until = time.monotonic() + limit_s
     waiting = list(rewinds)
@@ -152,7 +194,7 @@ async def _wait(ledger: Ledger, rewinds: Sequence[Rewind], limit_s: float) -> li
         listing = await _listing(ledger)
         for rewind in [each for each in waiting if rosters.is_done(listing, each)]:
             waiting.remove(rewind)
-            print(f"partition {rewind.partition}: done")
+            tell(f"partition {rewind.partition}: done")
         if not waiting or time.monotonic() >= until:
             return [rewind.partition for rewind in waiting]
         await asyncio.sleep(_LOOK_S)

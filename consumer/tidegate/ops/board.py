@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from tidegate.lag import UNKNOWN_LAG, Lag, lag_from_start, lag_of
 from tidegate.model import NO_SEQUENCE, Listing, MemberName, PartitionId
 from tidegate.ops import observer as facts
-from tidegate.ops.failing import KINDS, Failing
+from tidegate.ops.failing import HALTED, KINDS, Failing
 from tidegate.ops.observer import Observer
 from tidegate.ports.lineage import FLAT, Lineage
 from tidegate.sources.start import Start
@@ -166,8 +166,7 @@ class Board(Observer):
                 self._on_handled(fact)
             case facts.BatchFailed():
                 place = self.place(fact.partition)
-                place.error = fact.error
-                place.is_stuck = fact.is_stuck
+                place.error, place.is_stuck = fact.error, fact.is_stuck
             case facts.CheckpointWritten():
                 self._on_checkpoint(fact)
             case facts.EndKnown():
@@ -187,6 +186,8 @@ class Board(Observer):
             case facts.Reported(report=report):
                 if report.partition is not None and report.kind in KINDS:
                     self.place(report.partition).failing.trouble = report.message
+                if report.partition is not None and report.kind == HALTED:
+                    self.place(report.partition).is_stuck = True  # however few attempts it had
                 self.has_fallen_back = self.has_fallen_back or report.kind == FELL_BACK
             case facts.Stopping():
                 self.is_stopping = True

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 # The kinds of report that say why a partition of ours is not read.
 KINDS = frozenset(("reader-failed", "start-unknown"))
+# The kind by which a handler's partition stands still from then on.
+HALTED = "handler-halted"
 _READS_S = 5.0
 
 

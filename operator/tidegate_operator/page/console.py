@@ -7,6 +7,8 @@ Rules:
   and history goes on while nobody looks.
 - Who looks, and with what rights, is asked again while a page is open: whose token was taken back,
   who logged out, and who has lost the rights hear nothing more.
+- What cannot be shown ends nothing: it is logged, and the pages that may have missed it are closed
+  and begin anew, so that none says that it is live and is not.
 """
 
 from __future__ import annotations
@@ -100,7 +102,7 @@ class Console:
         self._pages.discard(page)
 
     def close_all(self) -> None:
-        """The server ends: every page is to come back later."""
+        """Every page is to come back later."""
         for page in self._pages:
             page.mailbox.close()
 
@@ -115,7 +117,11 @@ class Console:
 
     async def _look_on(self) -> None:
         while True:
-            self.look()
+            try:
+                self.look()
+            except Exception:
+                _log.exception("what is new could not be shown; the pages begin anew")
+                self.close_all()
             await asyncio.sleep(LOOK_S)
 
     def look(self) -> None:
@@ -186,6 +192,10 @@ class Console:
         except KubeError as problem:
             # Nobody can be asked: what was allowed a minute ago is allowed until somebody can.
             _log.warning("%s", problem)
+            return
+        except Exception:
+            _log.exception("it could not be asked what a page may see; the page begins anew")
+            page.mailbox.close()
             return
         if rights != page.rights:
             page.rights = rights

@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
     for name, each in COMMANDS.items():
         add(name, each, where, output)
     text = "move checkpoints while the group runs, and clear the state"
-    rewinding = add("rewind", Command(_rewind, text, rewind.add_options), where)
+    rewinding = add("rewind", Command(_rewind, text, rewind.add_options), where, output)
     rewinding.add_argument("--in-pod", action="store_true", help=_IN_POD_HELP)
     put_aside = add("deadletters", Command(_letters, "list, show and replay what was put aside"))
     inside = argparse.ArgumentParser(add_help=False, parents=[where, output])
@@ -69,13 +69,15 @@ def _place() -> argparse.ArgumentParser:
 
 
 async def _rewind(cluster: Cluster, arguments: argparse.Namespace) -> int:
+    arguments.json = arguments.json or arguments.output == "json"
     if arguments.in_pod:
         return await ledgers.in_pod(cluster, arguments, ledgers.rewind_words(arguments))
     return await ledgers.rewound(cluster, arguments)
 
 
 async def _letters(cluster: Cluster, arguments: argparse.Namespace) -> int:
-    if arguments.action == "list":
+    # A letter is shown as it is stored, which is JSON.
+    if arguments.action != "show":
         arguments.json = arguments.json or arguments.output == "json"
     if arguments.in_pod:
         return await ledgers.in_pod(cluster, arguments, ledgers.letters_words(arguments))

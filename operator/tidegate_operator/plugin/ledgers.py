@@ -22,11 +22,13 @@ from tidegate.model import Listing, MemberName, Ownership, PartitionId
 from tidegate.ports import List, ReadOwnership
 from tidegate.settings import SettingsError
 from tidegate_operator.engines.inputs import GROUP_LABEL
+from tidegate_operator.facts import role_of
 from tidegate_operator.kinds import CONFIG_MAP, POD, Document
 from tidegate_operator.kube_errors import NotThere
 from tidegate_operator.lag import lag_of_group
 from tidegate_operator.model import GroupKey, LedgerView, Observation, Steps
 from tidegate_operator.plugin.cluster import Cluster
+from tidegate_operator.pod_nouns import Role
 from tidegate_operator.spec import read_spec, wish_of
 from tidegate_operator.status import partition_states
 from tidegate_operator.view import view_of
@@ -120,17 +122,23 @@ async def in_pod(cluster: Cluster, arguments: argparse.Namespace, words: Sequenc
     await cluster.group(arguments.name)
     labels = f"{GROUP_LABEL}={arguments.name}"
     pods = await cluster.kube.list(POD, cluster.namespace, labels=labels)
-    ready = sorted(pod["metadata"]["name"] for pod in pods if _is_ready(pod))
+    # An executor has no group file.
+    ready = sorted(
+        (pod["metadata"]["name"], role_of(pod))
+        for pod in pods
+        if _is_ready(pod) and role_of(pod) is not Role.EXECUTOR
+    )
     if not ready:
         raise NotThere(
             f"group '{arguments.name}' has no pod that is ready to do this: run it without "
             "--in-pod, or give the group a pod"
         )
+    pod, container = ready[0]
     command = ["kubectl"]
     for option in ("kubeconfig", "context"):
         value = getattr(arguments, option)
         command += [f"--{option}={value}"] if value else []
-    command += ["exec", f"--namespace={cluster.namespace}", ready[0], "--container=consumer"]
+    command += ["exec", f"--namespace={cluster.namespace}", pod, f"--container={container}"]
     try:
         process = await asyncio.create_subprocess_exec(*command, "--", "tidegate", *words)
     except FileNotFoundError:
@@ -148,7 +156,8 @@ def _is_ready(pod: Document) -> bool:
 
 def rewind_words(arguments: argparse.Namespace) -> list[str]:
     words = ["rewind", GROUP_FILE, f"--to={arguments.to}", f"--limit-s={arguments.limit_s:g}"]
-    return [*words, *(f"--partition={each}" for each in arguments.partition)]
+    words += [f"--partition={each}" for each in arguments.partition]
+    return [*words, "--json"] if arguments.json else words
 
 
 def letters_words(arguments: argparse.Namespace) -> list[str]:
@@ -161,7 +170,7 @@ def letters_words(arguments: argparse.Namespace) -> list[str]:
     else:
         words += [
             f"--{flag.replace('_', '-')}"
-            for flag in ("all", "to_hub", "keep")
+            for flag in ("all", "to_hub", "keep", "json")
             if getattr(arguments, flag)
         ]
         words += arguments.ids

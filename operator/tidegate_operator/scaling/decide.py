@@ -116,9 +116,16 @@ class _Deciding:
         arrived_at = self._history.arrived_at
         has_arrived = arrived_at is not None and arrived_at == sample.at
         if not has_arrived and not any(seen.lag for seen in rows):
-            return (0, Reason.IDLE) if self._history.known_since is not None else (
-                0, Reason.UNKNOWN)  # fmt: skip
+            return self._still_asleep()
         return max(self._need.asked if self._need is not None else 1, 1), Reason.WOKEN
+
+    def _still_asleep(self) -> _Found:
+        history = self._history
+        since = history.some_unknown_since
+        if since is not None and self._now - since >= self._policy.fallback_after_s:
+            # Something may wait there, and who reads can tell.
+            return 1, Reason.FALLBACK
+        return 0, Reason.IDLE if history.known_since is not None else Reason.UNKNOWN
 
     def _useless(self) -> _Found | None:
         ceiling, replicas = self._ceiling, self._sample.replicas

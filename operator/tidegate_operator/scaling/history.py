@@ -4,8 +4,8 @@ Rules:
 - Pure. `looked` takes in a look, `decided` a decision; neither changes what it is given.
 - Everything is learnt from looks. After a restart nothing is known, and so nothing is made smaller
   before it has been watched for as long as it takes.
-- How many would have been enough is kept for as long as a step down has to be waited for, and of
-  those only what can still be the largest.
+- Of how many would have been enough only what can still be the largest is kept, however long a step
+  down has to be waited for: each entry is of fewer than the one before, so they are few.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ BOUND_AFTER_S = 15.0
 _SAME_FOR_S = 300.0
 # A longer pause between two looks is one in which nobody watched.
 _PAUSE_S = 60.0
-_WANTED_KEPT_S = 7200.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +92,11 @@ class History:
     look: Look | None = None
     # How many looks there were at the lag of each partition, up to 2.
     looks: Mapping[PartitionId, int] = field(default_factory=lambda: MappingProxyType({}))
-    # Since when the lag of all partitions has been known; since when that of none.
+    # Since when the lag of all partitions has been known; since when that of none; and since when
+    # that of some that could be read has not been.
     known_since: float | None = None
     unknown_since: float | None = None
+    some_unknown_since: float | None = None
     # Since when each partition has got more than one consumer can handle of it.
     bound_since: Mapping[PartitionId, float] = field(default_factory=_nothing)
     late: Late | None = None
@@ -153,6 +154,9 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
         watched_since=None if seconds > _PAUSE_S else history.watched_since,
         known_since=_since(history.known_since, sample.at, is_so=is_known),
         unknown_since=_since(history.unknown_since, sample.at, is_so=is_unknown),
+        some_unknown_since=_since(
+            history.some_unknown_since, sample.at, is_so=_is_some_unknown(sample)
+        ),
         bound_since=_bound_since(history, sample, arrivals, costs),
         arrived_at=_arrived_at(history, sample),
         rising_at=sample.at if rises else history.rising_at,
@@ -179,9 +183,7 @@ def decided(
         # Who is asked for now is needed now, and not gone again before as long as after any need.
         count = max(count, decision.replicas)
     since = history.watched_since if history.watched_since is not None else now
-    kept = tuple(
-        each for each in history.wanted if each.count > count and each.at > now - _WANTED_KEPT_S
-    )
+    kept = tuple(each for each in history.wanted if each.count > count)
     return replace(history, wanted=(*kept, Wanted(now, count)), watched_since=since)
 
 
@@ -227,6 +229,11 @@ def _is_known(sample: Sample) -> bool:
 def _is_unknown(sample: Sample) -> bool:
     rows = [seen for seen in sample.partitions.values() if not seen.is_paused]
     return all(seen.lag is None for seen in rows) and not (sample.partitions and not rows)
+
+
+def _is_some_unknown(sample: Sample) -> bool:
+    rows = sample.partitions.values()
+    return any(seen.lag is None and not seen.is_paused and not seen.is_stuck for seen in rows)
 
 
 def _bound_since(

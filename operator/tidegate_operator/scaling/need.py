@@ -100,7 +100,7 @@ def counting(sample: Sample) -> dict[PartitionId, PartitionSample]:
 def rungs_of(sample: Sample, least: int, most: int) -> tuple[int, ...]:
     """The counts that may be chosen, and are worth it."""
     partitions = len(sample.partitions)
-    return rungs_within(partitions, least, most) if partitions else tuple({least, most})
+    return rungs_within(partitions, least, most) if partitions else tuple(sorted({least, most}))
 
 
 def _by_count(sample: Sample, each: int, least: int, most: int) -> Need:

@@ -62,6 +62,8 @@ class PartitionSample:
     handled: int | None = None
     # Its handler fails or hangs, and its owner says so.
     is_stuck: bool = False
+    # Its source refuses to be read, and its owner says so.
+    is_unread: bool = False
     # Nobody is to read it.
     is_paused: bool = False
     # It has a checkpoint: what comes while nobody reads is not passed over.

@@ -35,6 +35,8 @@ class Report:
 
     # Nobody is to read, whatever comes.
     is_paused: bool = False
+    # How many there were before that; kept until there are as many again.
+    before_pause: int | None = None
 
     @property
     def is_followed(self) -> bool:
@@ -59,6 +61,7 @@ def document_of(report: Report) -> Document:
             "reason": str(decision.reason),
             "message": cut(sentence(decision.message), _MESSAGE_CHARS),
             "instead": report.instead or None,
+            "beforePause": report.before_pause,
             "bound": str(decision.bound) if decision.bound is not None else None,
             **_figures(inputs),
             "needed": inputs.needed,
@@ -147,6 +150,12 @@ def restored(said: Mapping[str, Any] | None, now: float) -> tuple[History, int |
         records=records,
     )
     return history, asked
+
+
+def before_pause_in(said: Mapping[str, Any] | None) -> int | None:
+    """How many there were before the pause that the status says of."""
+    count = (said or {}).get("beforePause")
+    return count if isinstance(count, int) and count >= 0 else None
 
 
 def _step_under_way(last: Record, asked: int | None, now: float) -> Step | None:

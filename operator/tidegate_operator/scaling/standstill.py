@@ -2,8 +2,9 @@
 
 Rules:
 - A partition stands still when its owner lives and is the same, events come to it, and its position
-  has not moved for the limit. Whose handler fails or hangs says so itself, and is left alone: that
-  is no silence, and another owner meets the same event.
+  has not moved for the limit. Whose handler fails, hangs or has halted, and whose source
+  refuses to be read, says so itself, and is left alone: that is no silence, and another owner
+  meets the same.
 - It is first given to another member, by a pin, until its position moves. Where the second member
   stands still at the same position as well, nobody reads the partition for a while (quarantine), so
   that it holds up nobody; then it is tried again.
@@ -127,7 +128,7 @@ def _partition(before: Watched | None, seen: PartitionSample, at: float) -> Watc
             return before
         longer_s = min(before.quarantine_s * 2, _QUARANTINE_MOST_S)
         return replace(before, quarantined_until=None, since=at, tried=(), quarantine_s=longer_s)
-    if seen.is_stuck or seen.is_paused:
+    if seen.is_stuck or seen.is_unread or seen.is_paused:
         return None
     if seen.lag is None or seen.handled is None or seen.end is None:
         # What is not known neither stands nor moves.

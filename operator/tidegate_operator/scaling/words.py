@@ -113,6 +113,12 @@ class _Saying:
             "known: the number does not fall"  # fmt: skip
 
     def _fallback(self) -> str:
+        some_since = self._history.some_unknown_since
+        if self._history.unknown_since is None and some_since is not None:
+            known, partitions = self._inputs.known, self._inputs.partitions
+            what = f"the lag of {partitions - known} of {counted(partitions, 'partition')}"
+            return f"{what} has not been known for {self._now - some_since:.0f} s, and nobody " \
+                "reads: somebody has to"  # fmt: skip
         unknown = f"the lag has not been known for {self._unknown_for()}"
         if self._policy.fallback is None:
             return f"{unknown}, and nobody reads: somebody has to"

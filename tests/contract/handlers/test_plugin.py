@@ -91,10 +91,18 @@ def test_partitions_dead_letters_and_rewinds_are_those_of_the_groups_own_ledger(
     assert (listed["id"], listed["error"]) == ("1/3", "ValueError: 3 is poison")
     assert carried_out(["deadletters", "show", name, "1/3"]) == 0
     assert json.loads(capsys.readouterr().out)["member"] == "a"
-    assert carried_out(["deadletters", "replay", name, "1/3"]) == 0
+    replay = ["deadletters", "replay", name, "1/3"]
+    assert carried_out([*replay, "--keep", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"id": "1/3", "done": True}]
+    assert carried_out(replay) == 0
     assert capsys.readouterr().out == "1/3: done\n"
 
-    assert carried_out(["rewind", name, "--to", "earliest", "--partition", "1"]) == 0
+    rewind = ["rewind", name, "--to", "earliest"]
+    assert carried_out([*rewind, "--partition", "0", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "partitions": [{"partition": "0", "afterSequenceNumber": -1, "done": True}]
+    }
+    assert carried_out([*rewind, "--partition", "1"]) == 0
     assert "partition 1: done" in capsys.readouterr().out
     wait_until(
         lambda: group.counts()["1", 19] == 2, 30, "the last event to be read again",

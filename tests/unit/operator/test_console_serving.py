@@ -10,7 +10,14 @@ import aiohttp
 import pytest
 
 from tidegate_operator.model import GroupKey
-from tidegate_operator.page.admission import COOKIE, ByKubernetes, Loopback, NotAdmitted
+from tidegate_operator.page.admission import (
+    COOKIE,
+    ByKubernetes,
+    Loopback,
+    NotAdmitted,
+    Viewer,
+)
+from tidegate_operator.page.track import Track
 from unit.operator.console_served import BILLING, HOMES, Reviews, Served, serving
 
 
@@ -45,6 +52,45 @@ async def test_a_page_hears_of_every_change_and_of_what_is_gone(local: Served) -
         assert (await stream.until("row"))["state"] == "Moving"
         del local.found[BILLING]
         assert (await stream.until("gone"))["name"] == "invoices"
+
+
+async def test_what_cannot_be_shown_ends_no_console_and_no_page_goes_on_without_it(
+    local: Served, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("cannot be shown")
+
+    async with local.stream("/live") as stream:
+        await stream.until("rows")
+        with monkeypatch.context() as patched:
+            patched.setattr(Track, "hear", broken)
+            local.put(HOMES, state="Moving")
+            assert await stream.until("row") is None, "it is closed, and comes back"
+    assert "cannot be shown" in caplog.text
+    async with local.stream("/live") as stream:
+        await stream.until("rows")
+        local.put(HOMES, state="Stuck")
+        assert (await stream.until("row"))["state"] == "Stuck"
+
+
+async def test_a_page_whose_rights_cannot_be_asked_for_is_closed_and_the_others_go_on(
+    cluster: Served, reviews: Reviews, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = cluster.console.admission.may_see
+
+    async def broken_for_ben(viewer: Viewer, namespace: str) -> bool:
+        if viewer.name == "ben":
+            raise RuntimeError("a mistake of ours")
+        return await ask(viewer, namespace)
+
+    async with cluster.stream("/live", "anna") as anna, cluster.stream("/live", "ben") as ben:
+        await anna.until("rows")
+        await ben.until("rows")
+        monkeypatch.setattr(cluster.console.admission, "may_see", broken_for_ben)
+        cluster.put(GroupKey("later", "fresh"))
+        assert await ben.until("never") is None
+        cluster.put(HOMES, state="Moving")
+        assert (await anna.until("row"))["state"] == "Moving"
 
 
 async def test_a_groups_page_has_its_history_and_hears_of_hand_overs(local: Served) -> None:

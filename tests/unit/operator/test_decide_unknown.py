@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from tidegate_operator.decide import LISTING_OLD_S
+from tidegate_operator.decide import LISTING_OLD_S, steps
+from tidegate_operator.model import Wish, WorkloadFacts
 from tidegate_operator.scaling import Policy
 from tidegate_operator.sizing import Sizing, sized
 from unit.operator.looked_at import Looks
@@ -44,6 +47,25 @@ def test_a_size_is_decided_on_at_once_also_after_the_clock_was_set_back() -> Non
     seen.now -= 3600.0
     after, wanted = sized(before, seen.look(), lag, seen.members, is_fresh=True)
     assert after.looked_at == NOW - 3600.0 and wanted == 2
+
+
+@pytest.mark.parametrize("most", [2, 7, 8, 16, 32, 64, 100])
+@pytest.mark.parametrize(
+    "objective",
+    [{}, {"within_s": None, "drain_within_s": 60.0}, {"within_s": None, "lag_per_replica": 1000}],
+    ids=["within", "drain within", "lag per replica"],
+)
+def test_a_new_group_begins_with_the_fewest_although_its_partitions_are_not_known(
+    most: int, objective: Mapping[str, Any]
+) -> None:
+    seen = group(0)
+    seen.workload = None
+    policy = Policy(max=most, **objective)
+    seen.wish = Wish(max_replicas=most, scaling=policy)
+    for _ in range(3):
+        found, seen.memory = steps(seen.look(), seen.memory, Looks(seen).look(1.0).lag)
+        assert found.wanted == 1
+        seen.workload = WorkloadFacts("rv-1", 1, "r1")
 
 
 # --- the revision

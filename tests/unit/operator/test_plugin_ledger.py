@@ -70,9 +70,12 @@ def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], lis
     return lambda: (program.parent / "words").read_text("utf-8").splitlines()
 
 
-def put_pod(groups_api: PluginApi, name: str, *, is_ready: bool, of: str = NAME) -> None:
+def put_pod(
+    groups_api: PluginApi, name: str, *, is_ready: bool, of: str = NAME, role: str = ""
+) -> None:
     ready = {"type": "Ready", "status": str(is_ready)}
-    metadata = {"name": name, "namespace": NAMESPACE, "labels": {"tidegate.dev/group": of}}
+    labels = {"tidegate.dev/group": of} | ({"tidegate.dev/role": role} if role else {})
+    metadata = {"name": name, "namespace": NAMESPACE, "labels": labels}
     groups_api.put(
         f"/api/v1/namespaces/{NAMESPACE}/pods/{name}",
         {"metadata": metadata, "status": {"conditions": [ready]}},
@@ -85,6 +88,14 @@ def put_pod(groups_api: PluginApi, name: str, *, is_ready: bool, of: str = NAME)
         (
             ("rewind", NAME, "--to", "earliest", "--partition", "3"),
             ["rewind", "FILE", "--to=earliest", "--limit-s=120", "--partition=3"],
+        ),
+        (
+            ("rewind", NAME, "--to", "earliest", "-o", "json"),
+            ["rewind", "FILE", "--to=earliest", "--limit-s=120", "--json"],
+        ),
+        (
+            ("deadletters", "replay", NAME, "3/12", "-o", "json"),
+            ["deadletters", "replay", "--file=FILE", "--json", "3/12"],
         ),
         (
             ("deadletters", "list", NAME, "-o", "json", "--partition", "3"),
@@ -115,10 +126,22 @@ def test_a_ready_pod_of_the_group_does_it_and_its_exit_code_is_ours(
     ]  # fmt: skip
 
 
+def test_of_a_group_on_spark_its_driver_does_it_and_no_executor(
+    run: Run, groups_api: PluginApi, kubectl: Callable[[], list[str]]
+) -> None:
+    put_pod(groups_api, "a-1", is_ready=True, role="executor")
+    put_pod(groups_api, "home-driver", is_ready=True, role="driver")
+    assert run("rewind", NAME, "--to", "earliest", "--in-pod") == 7
+    assert kubectl()[:4] == [
+        "exec", f"--namespace={NAMESPACE}", "home-driver", "--container=driver",
+    ]  # fmt: skip
+
+
 def test_a_group_without_a_pod_that_is_ready_says_so(
     run: Run, groups_api: PluginApi, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put_pod(groups_api, "home-a", is_ready=False)
+    put_pod(groups_api, "a-1", is_ready=True, role="executor")
     assert run("rewind", NAME, "--to", "earliest", "--in-pod") == 1
     assert "has no pod that is ready" in capsys.readouterr().err
 

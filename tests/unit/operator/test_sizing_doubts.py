@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tidegate.model import Figures
-from tidegate_operator.scaling import Bound, Floor, Policy
+from tidegate_operator.scaling import Bound, Floor, Mode, Policy
 from unit.operator.sized_loads import TEN_FOLD_AT, assert_sound, report_of, ten_fold
 from unit.operator.sized_world import SizedWorld
 
@@ -94,6 +94,42 @@ def test_bounds_that_are_changed_are_kept_at_once_and_their_victims_hand_over() 
     assert world.replicas == 2 and world.problems == []
     decision = report_of(world).decision
     assert decision.bound is Bound.MAX and "raise it" in decision.message
+
+
+@pytest.mark.parametrize("mode", [Mode.OBSERVE, Mode.EXTERNAL])
+@pytest.mark.parametrize("least", [0, 1])
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_where_nobody_decides_the_size_a_pause_ends_with_as_many_as_there_were(
+    mode: Mode, least: int, *, is_restarted: bool
+) -> None:
+    """Also above `max`, and by an operator that began during the pause."""
+    world = SizedWorld(lambda _, __: 5.0, Policy(min=least, max=4, mode=mode), pods=6)
+    world.run(60.0)
+    assert world.replicas == 6, "it is as it is"
+    for kept in (0, 1):
+        world.wish = replace(world.wish, is_paused=True, paused_replicas=kept)
+        world.run(60.0)
+        assert world.replicas == kept
+        assert world.said is not None and world.said["beforePause"] == 6
+        if is_restarted:
+            world.restart_operator()
+        world.wish = replace(world.wish, is_paused=False)
+        world.run(60.0)
+        assert world.replicas == len(world.members) == 6
+        assert "beforePause" not in world.said
+    world.size_by_hand(3)
+    world.run(60.0)
+    assert world.replicas == 3, "a pause that is over decides nothing any more"
+
+
+def test_a_group_that_was_made_paused_begins_with_the_fewest() -> None:
+    policy = Policy(min=2, max=4, mode=Mode.OBSERVE)
+    world = SizedWorld(lambda _, __: 5.0, policy, pods=0)
+    world.wish = replace(world.wish, is_paused=True)
+    world.run(30.0)
+    world.wish = replace(world.wish, is_paused=False)
+    world.run(30.0)
+    assert world.replicas == len(world.members) == 2
 
 
 def test_pods_that_somebody_adds_to_the_deployment_stay_until_fewer_have_been_enough() -> None:

@@ -67,10 +67,21 @@ def test_everything_can_be_written() -> None:
     assert spec.template["metadata"] == EVERYTHING["spec"]["template"]["metadata"]
 
 
+@pytest.mark.parametrize("timeout_s", [1, 300, 3600])
+def test_no_partition_stands_still_before_its_member_can_say_that_its_handler_fails(
+    timeout_s: int,
+) -> None:
+    """Which it says from the third call on, where each of them hangs."""
+    delivery = {"timeoutSeconds": timeout_s, "backoff": {"mostSeconds": 60}}
+    spec = read_spec(with_spec(delivery=delivery))
+    calls_s = 3 * (timeout_s + spec.delivery.told_s) + 2 * 60
+    assert wish_of(spec).still_limit_s >= calls_s + 30
+
+
 def test_what_the_user_wants_of_the_size() -> None:
     short, everything = wish_of(read_spec(SHORT)), wish_of(read_spec(EVERYTHING))
     assert short == Wish(
-        min_replicas=1, max_replicas=16, scaling=Policy(within_s=60.0), still_limit_s=330.0
+        min_replicas=1, max_replicas=16, scaling=Policy(within_s=60.0), still_limit_s=1020.0
     )
     assert everything.scaling == Policy(
         floors=(Floor("0 8 * * 1-5", "0 18 * * 1-5", 4, "Europe/Berlin"),), fallback=4

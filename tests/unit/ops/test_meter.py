@@ -6,6 +6,7 @@ import pytest
 
 from support.ops_facts import WALL, handled
 from tidegate.lag import LagKind
+from tidegate.member.messages import Report
 from tidegate.model import BEGINNING, Figures, Position
 from tidegate.ops import observer as facts
 from tidegate.ops.board import Board
@@ -153,6 +154,17 @@ def test_a_batch_that_fails_again_and_again_is_told_as_stuck_until_it_goes_well(
     world.observer.hear(failed)
     world.observer.hear(facts.ReaderClosed(world.now, "0", "closed"))
     assert world.meter.stuck() == frozenset(), "its next owner tells"
+
+
+def test_a_partition_whose_handler_has_halted_is_told_as_stuck_however_few_its_attempts() -> None:
+    world = World()
+    world.observer.hear(facts.BatchFailed(world.now, "0", 5, 1, "ValueError: bad"))
+    assert world.meter.stuck() == frozenset()
+    halted = Report("handler-halted", "0", "stands still after 1 attempts")
+    world.observer.hear(facts.Reported(world.now, halted))
+    assert world.meter.stuck() == {"0"}
+    world.observer.hear(facts.ReaderOpened(world.now, "0", 8, None))
+    assert world.meter.stuck() == frozenset(), "it is tried again"
 
 
 def test_what_retention_took_is_told_for_ten_minutes() -> None:

@@ -71,6 +71,24 @@ def test_a_group_sleeps_while_nothing_comes_and_wakes_with_the_first_event() -> 
     assert world.run(300).late_s == 0
 
 
+@pytest.mark.parametrize("fallback", [None, 2])
+def test_a_group_that_sleeps_is_woken_where_the_lag_of_one_partition_stays_unknown(
+    fallback: int | None,
+) -> None:
+    policy = Policy(min=0, fallback=fallback, fallback_after_s=120.0)
+    world = Traffic(lambda _, s: 0.0 if s > 60 else 10.0, policy, partitions=2).run(900)
+    assert world.replicas == 0
+    world.seen = lambda sample: replace(
+        sample, partitions={**sample.partitions, "1": PartitionSample()}
+    )
+    assert world.run(110).replicas == 0
+    assert world.run(20).replicas == 1
+    woken = world.changes[-1][2]
+    assert woken.reason is Reason.FALLBACK
+    assert "1 of 2 partitions has not been known for 12" in woken.message
+    assert world.run(600).replicas == 1, "nothing that is not known makes it smaller"
+
+
 def test_unknown_lag_never_makes_a_group_smaller() -> None:
     world = step(40, 400, 60, 300).run(320)
     assert world.replicas == 6
