@@ -103,7 +103,7 @@ class Progress:
     def say(self, *, is_due: bool) -> None:
         if self._is_between:
             return
-        position, state = self._context.position, self._context._state
+        position, state = self._context.position, self._context._kept_state
         if state is not None:
             self._pace.has_state = True
         stored = self._stored if state is None else state.encoded()
