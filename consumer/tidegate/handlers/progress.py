@@ -1,7 +1,8 @@
 """How far a partition is handled, told to the member when delivery/cadence.py says so.
 
 Rules: a position is told with the state that came of exactly the events up to it. With checkpoints
-by hand, only what the handler marked is told.
+by hand, only what the handler marked is told. Within a transaction nothing can be told, so there
+handling waits for no checkpoint.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class Progress:
 
     async def room(self, count: int) -> bool:
         """Waits until so many events more may be handled; False where all is to end first."""
-        while self._pace.must_wait(count):
+        while self._pace.must_wait(count) and not self._is_between:
             if self.is_finishing:
                 return False
             if self._pace.has_news:
