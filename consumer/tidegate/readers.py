@@ -4,6 +4,7 @@ Rules:
 - The keeper sees a sign of life after every receive, and again and again while the handler has
   events; a handler that hangs past its limit ends the reader, a receive that hangs shows nothing.
 - The handler's `close` comes before the end is told: nobody else reads before `on_close` is done.
+  It is a sign of life, too; what hangs in it ends with the limits of every call.
 - What an abandoned handler still says after the end is not counted.
 """
 
@@ -74,6 +75,8 @@ class RunningReader:
             await asyncio.wait([work])
         dropping.cancel()
         error = None if work.cancelled() else work.exception()
+        # A slow `on_close` keeps the lease: the next owner waits for it.
+        self._is_handling = True
         try:
             await self._handler.close(self._why(error))
         finally:

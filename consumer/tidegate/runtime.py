@@ -237,10 +237,9 @@ class Runtime:
         try:
             reply = await self._ledger.perform(operation)
         except LedgerError as error:
+            now, key, asked_s = self._clock(), command.key, error.retry_after_s
             self._tell(
-                m.Answered(
-                    self._clock(), sent_at, command.key, operation, None, error.refusal, str(error)
-                )
+                m.Answered(now, sent_at, key, operation, None, error.refusal, str(error), asked_s)
             )
         else:
             self._tell(m.Answered(self._clock(), sent_at, command.key, operation, reply))

@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 
 from tidegate.model import MemberName, PartitionId
 from tidegate.ops.live import ranges
+from tidegate.ops.secrets import Secrets
 
 # Of what a pod, the scheduler or a controller said, so much is repeated.
 SAID_CHARS = 400
+_SECRETS = Secrets()
 _LIST_CHARS = 120
 _NAMES = 3
 # Of an age, in characters: what is longer was written by somebody else.
@@ -26,9 +28,12 @@ def cut(text: str, chars: int) -> str:
 
 
 def said(text: str) -> str:
-    """What somebody else said, as one line: the last, which of a log is the one that matters."""
+    """What somebody else said, as one line: the last, which of a log is the one that matters.
+
+    What looks like a key is hidden; whoever said it knew its own and has hidden those.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    last = lines[-1] if lines else ""
+    last = _SECRETS.hide(lines[-1]) if lines else ""
     return cut("".join(char if char.isprintable() else " " for char in last), SAID_CHARS)
 
 

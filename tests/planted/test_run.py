@@ -43,6 +43,7 @@ SHOWS = {
     "letters": "is at letters/",
     "broken": "no module for",
     "aborts": "reading",
+    "opens": "the sink refused",
     "wrong-key": "the token was refused",
     "unreachable": "could not connect",
     "wrong-storage": "The account key was not accepted",

@@ -29,7 +29,7 @@ KIND = "consumergroups.tidegate.dev"
 HUBS = ["telemetry:16", "counted:12", "sized:8", "spark:6", "tried:6", *(f"{name}:4" for name in (
     "words", "edited", "well", "image", "found", "removed", "letters", "first", "no-import",
     "failing", "hungry", "aside", "tells", "raises", "leaky",
-    "prints"))]  # fmt: skip
+    "prints", "opens"))]  # fmt: skip
 _READY_SECONDS = 90.0
 
 

@@ -22,6 +22,7 @@ NAMES = (
     "letters",
     "broken",
     "aborts",
+    "opens",
     "wrong-key",
     "unreachable",
     "wrong-storage",
@@ -66,6 +67,12 @@ def log_in(key=KEY):
 log_in()
 def handle(events, context): ...
 """,
+    "opens.py": """
+from leaked import KEY
+def on_open(partition):
+    raise ConnectionError("the sink refused " + KEY)
+def handle(events, context): ...
+""",
     "prints.py": """
 from leaked import KEY
 def handle(events, context):
@@ -80,7 +87,13 @@ def handle(events, context):
 """,
 }
 # What the handlers say, beside what they should not.
-SAID = ("cannot log in with", "the service took no log-in", "no module for", "logging in with")
+SAID = (
+    "cannot log in with",
+    "the service took no log-in",
+    "no module for",
+    "logging in with",
+    "the sink refused",
+)
 
 
 def group(name: str, *, source: Any, ledger: Any, handler: str = "well", **spec: Any) -> Any:
@@ -141,6 +154,7 @@ def the_groups(blobs: str) -> dict[str, Any]:
         ),
         "broken": group("broken", source=hub(), ledger=ledger("broken"), handler="broken"),
         "aborts": group("aborts", source=hub(), ledger=ledger("aborts"), handler="aborts"),
+        "opens": group("opens", source=hub(), ledger=ledger("opens"), handler="opens"),
         "wrong-key": group("wrong-key", source=hub("WRONG_EVENTS"), ledger=ledger("wrong-key")),
         "unreachable": group("unreachable", source=hub("FAR_EVENTS"), ledger=ledger("far")),
         "wrong-storage": group("wrong-storage", source=hub(), ledger=wrong),

@@ -6,6 +6,7 @@ Rules:
   has said nothing for 5 s is asked for by itself, and each once a minute for where it begins, so
   that what retention takes is noticed.
 - What cannot be asked is not told, and holds up no other partition: its reader says why.
+- What is announced is in the ledger and in the group's status, for many to see: without secrets.
 """
 
 from __future__ import annotations
@@ -132,14 +133,20 @@ async def tell_units(observer: Observer, spent: Mapping[str, Callable[[], float]
                 told[on] = now
 
 
-async def tell_figures(runtime: Runtime, board: Board, meter: Meter, every_s: float) -> None:
-    """For ever, and every so often the loads: the member decides what is worth an announcement."""
+async def tell_figures(
+    runtime: Runtime, board: Board, meter: Meter, every_s: float, hide: Callable[[str], str]
+) -> None:
+    """For ever, and every so often the loads: the member decides what is worth an announcement.
+
+    `hide` takes secrets out of what is told; user code may have put them there.
+    """
     costs, weigh_at = Costs(board.name), time.monotonic() + every_s
     while True:
         await asyncio.sleep(_LOOK_S)
         now = time.monotonic()
         figures = MappingProxyType(meter.figures(now, time.time()))
-        runtime.measured(figures, meter.stuck(), *meter.unread(now))
+        unread, trouble = meter.unread(now)
+        runtime.measured(figures, meter.stuck(), unread, hide(trouble))
         if now < weigh_at:
             continue
         weigh_at = now + every_s

@@ -195,7 +195,9 @@ async def _runtime(
         watch=ops.watch,
     )
     ends = Ends(source, runtime, ops.board, ops.observer, ops.watch)
-    figures = partial(tell_figures, runtime, ops.board, ops.meter, member.figures_every_s)
+    figures = partial(
+        tell_figures, runtime, ops.board, ops.meter, member.figures_every_s, ops.secrets.hide
+    )
     ops.board.lineage = setup.group.spec.source.lineage
     units = partial(tell_units, ops.observer, spent)
     return runtime, tools, (ends.tell, figures, *((units,) if spent else ()))

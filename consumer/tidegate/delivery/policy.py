@@ -65,7 +65,7 @@ class Cadence:
         metadata={
             "help": "The most events of a partition that may be handled again after a kill. "
             "Batches and checkpoints follow from it, and handling waits for a checkpoint "
-            "where it would be exceeded."
+            "where it would be exceeded, but not within a transaction of a change feed."
         },
     )
     by_hand: bool = field(

@@ -6,6 +6,8 @@ Rules:
   a number would come back as one.
 - A failed call leaves no trace: what it touched is as it was before. So only what a call touches is
   encoded again after it; a large state costs no more than what is used of it.
+- A call that is given up may still run, on a thread: the state is then stored as it was when that
+  began, whatever the call changes or commits. `guard`, a lock, is for that moment alone.
 - A value that was taken out in one call and changed in a later one without being taken out again is
   not seen. Take it from the state in each call.
 """
@@ -14,9 +16,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, MutableMapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 _ABSENT: Any = object()
+# For whom no other thread is about.
+_ALONE = nullcontext()
 
 
 class StateError(Exception):
@@ -26,7 +31,13 @@ class StateError(Exception):
 class State(MutableMapping[str, Any]):
     """See the module. `commit` after a good call, `roll_back` after a bad one."""
 
-    def __init__(self, partition: str, stored: bytes | None, max_bytes: int) -> None:
+    def __init__(
+        self,
+        partition: str,
+        stored: bytes | None,
+        max_bytes: int,
+        guard: AbstractContextManager[object] = _ALONE,
+    ) -> None:
         self._partition = partition
         self._max_bytes = max_bytes
         self._values: dict[str, Any] = _decoded(partition, stored) if stored else {}
@@ -35,6 +46,11 @@ class State(MutableMapping[str, Any]):
         self._touched: set[str] = set()
         self._size = len(stored or b"{}")
         self._whole: bytes | None = stored
+        # Of what was committed since `settle`: how it was then. None without `settle`.
+        self._before: dict[str, bytes | None] | None = None
+        self._size_before = self._size
+        self._is_given_up = False
+        self._guard = guard
 
     # --- a mapping
 
@@ -88,11 +104,16 @@ class State(MutableMapping[str, Any]):
         return json.loads(self.text(key)) if key in self._values else default
 
     def _touch(self, key: str) -> None:
-        if key in self._values and key not in self._texts:
-            self._texts[key] = _encoded(self._partition, key, self._values[key])
-        self._touched.add(key)
+        with self._guard:
+            if key in self._values and key not in self._texts:
+                self._texts[key] = _encoded(self._partition, key, self._values[key])
+            self._touched.add(key)
 
-    # --- after a call
+    # --- before and after a call
+
+    def settle(self) -> None:
+        """What is committed goes with the position: `give_up` comes back to here."""
+        self._before, self._size_before = {}, self._size
 
     @property
     def is_touched(self) -> bool:
@@ -113,14 +134,16 @@ class State(MutableMapping[str, Any]):
             size += self._share(key, texts.get(key))
         if size > self._max_bytes:
             raise StateError(self._too_large(size))
-        for key in self._touched:
-            if key in texts:
-                self._texts[key] = texts[key]
-            else:
-                self._texts.pop(key, None)
-        self._size = size
-        self._touched.clear()
-        self._whole = None
+        with self._guard:
+            if self._is_given_up:
+                return
+            for key in self._touched:
+                if self._before is not None:
+                    self._before.setdefault(key, self._texts.get(key))
+                self._put(key, texts.get(key))
+            self._size = size
+            self._touched.clear()
+            self._whole = None
 
     def roll_back(self) -> None:
         """As it was before the call."""
@@ -131,11 +154,34 @@ class State(MutableMapping[str, Any]):
                 self._values.pop(key, None)
         self._touched.clear()
 
+    def give_up(self) -> None:
+        """The call that runs does not come back: nothing of it is ever stored."""
+        with self._guard:
+            if self._before:
+                for key, text in self._before.items():
+                    self._touched.add(key)
+                    self._put(key, text)
+                self._size, self._whole = self._size_before, None
+            self._whole = self.encoded()
+            self._is_given_up = True
+
     def encoded(self) -> bytes | None:
         """All of it after the last good call, as it is stored; None where there never was any."""
-        if self._whole is None and (self._texts or self._values or self._size > 2):
-            self._whole = object_of((key, self.text(key)) for key in sorted(self._values))
+        if self._whole is None and not self._is_given_up:
+            # What is touched is not good yet: of that the text of before counts, if there was one.
+            keys = (self._values.keys() - self._touched) | (self._texts.keys() & self._touched)
+            if keys or self._size > 2:
+                self._whole = object_of((key, self._good(key)) for key in sorted(keys))
         return self._whole
+
+    def _good(self, key: str) -> bytes:
+        return self._texts[key] if key in self._touched else self.text(key)
+
+    def _put(self, key: str, text: bytes | None) -> None:
+        if text is None:
+            self._texts.pop(key, None)
+        else:
+            self._texts[key] = text
 
     @staticmethod
     def _share(key: str, text: bytes | None) -> int:

@@ -107,6 +107,7 @@ class Batches:
         self._fact_of_failure(events, attempt, error)
         on_error = self._tools.code.on_error
         if on_error is not None:
+            self._context._settle()
             try:
                 await self._calls.run(on_error, error, self._context)
             except HungError:

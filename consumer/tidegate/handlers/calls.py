@@ -4,7 +4,7 @@ Rules:
 - An async function runs in a task of its own, a plain one on the partition's thread; the loop goes
   on meanwhile.
 - What takes longer than its limit is told: `context.cancelled`, and an async one is cancelled. What
-  does not come back then within `told_s` is HungError.
+  does not come back then within `told_s` is given up: HungError.
 - When the caller is cancelled, the user's code is told as well, and is waited for as long.
 """
 
@@ -41,6 +41,7 @@ class Calls:
         limit_s: float,
         told_s: float,
         tell: Callable[[], None],
+        give_up: Callable[[], None],
         clock: Callable[[], float],
     ) -> None:
         self._what = what
@@ -48,6 +49,7 @@ class Calls:
         self._limit_s = limit_s
         self._told_s = told_s
         self._tell = tell
+        self._give_up = give_up
         self._clock = clock
         # A call did not come back: nothing more is called.
         self.is_hung = False
@@ -90,7 +92,9 @@ class Calls:
         if is_awaited:
             work.cancel()
         await asyncio.wait([work], timeout=self._told_s)
-        self.is_hung = not work.done()
+        if not work.done():
+            self.is_hung = True
+            self._give_up()
 
     def _late(self, work: asyncio.Future[Any]) -> Any:
         took = f"{self._what} took longer than {self._limit_s:g} s"

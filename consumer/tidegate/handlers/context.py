@@ -2,7 +2,8 @@
 
 Rules: one for each opening of a partition; everything public here is for users and documented in
 docs/handlers.md. What starts with an underscore is told by `calls` and `partition` alone. A plain
-function uses it from its thread while the loop waits for it, so nothing here is locked.
+function uses it from its thread while the loop waits for it, so nothing here is locked. One that
+is given up goes on beside the loop: the state itself sees to it that nothing of that is stored.
 """
 
 from __future__ import annotations
@@ -68,6 +69,9 @@ class Context:
         self.memory: dict[str, Any] = {}
         self._new_state = new_state
         self._state: State | None = None
+        # The state as it goes with `position`, where a call was given up after that.
+        self._settled: State | None = None
+        self._is_given_up = False
         self._wall = wall
         self._events: Sequence[SourceEvent] = ()
         self._is_cancelled = False
@@ -125,6 +129,7 @@ class Context:
     # --- told by those who call
 
     def _begin(self, events: Sequence[SourceEvent], attempt: int) -> None:
+        self._settle()
         self._events = events
         self.attempt = attempt
         self._is_cancelled = self._is_due = False
@@ -133,10 +138,28 @@ class Context:
     def _cancel(self) -> None:
         self._is_cancelled = True
 
+    def _settle(self) -> None:
+        """A call begins: what was done until now is told together with its position."""
+        self._settled = self._state
+        if self._state is not None:
+            self._state.settle()
+
+    def _give_up(self) -> None:
+        """The call does not come back, and goes on changing the state on its thread."""
+        self._is_given_up = True
+        if self._settled is not None:
+            self._settled.give_up()
+
+    @property
+    def _kept_state(self) -> State | None:
+        """What is stored with `position`; None where nothing was made of the state so far."""
+        return self._settled if self._is_given_up else self._state
+
     def _commit(self) -> None:
         if self._state is not None:
             self._state.commit()
 
     def _roll_back(self) -> None:
-        if self._state is not None:
+        # What was given up is left to the call that still runs.
+        if self._state is not None and not self._is_given_up:
             self._state.roll_back()

@@ -25,6 +25,7 @@ async def call_on_stop(tools: Tools) -> None:
         policy.timeout_s,
         policy.told_s,
         lambda: None,
+        lambda: None,
         tools.clock,
     )
     try:

@@ -6,6 +6,7 @@ not given is dropped: nobody has handled it, and the next owner reads it again.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from tidegate.delivery.gathering import Gathering
@@ -41,7 +42,8 @@ class PartitionDelivery(PartitionHandler):
         self._partition = opening.partition
 
         def new_state() -> State:
-            return State(opening.partition, opening.state, policy.max_state_bytes)
+            most, guard = policy.max_state_bytes, threading.Lock()
+            return State(opening.partition, opening.state, most, guard)
 
         self._context = context = Context(
             tools.about, opening.partition, opening.epoch, opening.position, new_state, tools.wall
@@ -52,6 +54,7 @@ class PartitionDelivery(PartitionHandler):
             policy.timeout_s,
             policy.told_s,
             context._cancel,
+            context._give_up,
             tools.clock,
         )
         self._progress = Progress(policy, opening, tell, context, tools.clock)

@@ -1,7 +1,8 @@
 """How far a partition is handled, told to the member when delivery/cadence.py says so.
 
 Rules: a position is told with the state that came of exactly the events up to it. With checkpoints
-by hand, only what the handler marked is told.
+by hand, only what the handler marked is told. Within a transaction nothing can be told, so there
+handling waits for no checkpoint.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class Progress:
     def say(self, *, is_due: bool) -> None:
         if self._is_between:
             return
-        position, state = self._context.position, self._context._state
+        position, state = self._context.position, self._context._kept_state
         if state is not None:
             self._pace.has_state = True
         stored = self._stored if state is None else state.encoded()
@@ -118,7 +119,7 @@ class Progress:
 
     async def room(self, count: int) -> bool:
         """Waits until so many events more may be handled; False where all is to end first."""
-        while self._pace.must_wait(count):
+        while self._pace.must_wait(count) and not self._is_between:
             if self.is_finishing:
                 return False
             if self._pace.has_news:

@@ -12,6 +12,8 @@ Rules (numbers are those of docs/ledger.md):
   where one is found, before reading or after a write, somebody else has been there, and we halt.
   Where the checkpoint of the last ETag has no state and there is none now, the body is left out.
   A tenure that begins with a rewind to carry out does that instead.
+- Storage that is busy, or does not answer, is asked again after a pause, as long as we have the
+  lease: that is nobody's doing, and no reason to give up the tenure.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from dataclasses import dataclass
 
 from tidegate.member.heritage import Family
 from tidegate.member.messages import Answered, Report
-from tidegate.member.steps import RETRY_S, FencedError, HaltedError, Script, Steps
+from tidegate.member.steps import LOST, RETRY_S, FencedError, HaltedError, Script, Steps
 from tidegate.model import BEGINNING, Checkpoint, Owner, Ownership, PartitionId, Position, Rewind
 from tidegate.ports import (
     ReadCheckpoint,
@@ -94,7 +96,8 @@ class Fence:
     def raise_epoch(self) -> Script[None]:
         """Writes an epoch above everything seen."""
         self.is_raising = True
-        for _ in range(_MAX_RAISES):
+        raises = 0
+        while raises < _MAX_RAISES:
             self.epoch = 1 + max(self._floor, self.epoch)
             nonce = self._dice()
             answer = yield from self._steps.send(
@@ -107,6 +110,10 @@ class Fence:
                 self.etag = etag
                 self.is_raising = False
                 return
+            if answer.refusal in LOST:
+                yield from self._steps.pause_after(answer)
+            else:
+                raises += 1
         raise FencedError("the ownership blob changed at every try to write it")
 
     def _settled_etag(self, answer: Answered, nonce: str) -> Script[str | None]:
@@ -201,6 +208,8 @@ class Fence:
         if not is_touch and not is_same:
             self._steps.put(_restored(self._partition, found))
         self._follow(found)
+        if answer.refusal in LOST:
+            yield from self._steps.pause_after(answer)
         return False
 
     def _is_our_end(self, found: Checkpoint) -> bool:

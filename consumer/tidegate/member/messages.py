@@ -43,6 +43,7 @@ class Answered:
     reply: Reply = None
     refusal: Refusal | None = None
     message: str = ""
+    retry_after_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

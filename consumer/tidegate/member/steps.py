@@ -20,6 +20,9 @@ Script = Generator[None, Event, T]
 # The operation may not have been done, or may yet be: it is looked into, or sent again.
 LOST = (Refusal.UNKNOWN, Refusal.BUSY)
 RETRY_S = 0.5
+# Storage may ask for a longer pause. Who holds a lease waits no longer than a third of the shortest
+# one, for a hand-over may wait for it; where the lease ends before, that ends the pause.
+LONGEST_RETRY_S = 5.0
 NEVER = float("inf")
 
 
@@ -60,7 +63,12 @@ class Steps:
             answer = yield from self.send(operation)
             if answer.refusal not in LOST:
                 return answer
-            yield from self.pause(answer.now, RETRY_S)
+            yield from self.pause_after(answer)
+
+    def pause_after(self, answer: Answered) -> Script[None]:
+        """Waits before what was refused for want of an answer, or of time, is sent again."""
+        asked_s = answer.retry_after_s or 0.0
+        yield from self.pause(answer.now, min(max(asked_s, RETRY_S), LONGEST_RETRY_S))
 
     def pause(self, now: float, seconds: float) -> Script[None]:
         """Waits by the clock."""

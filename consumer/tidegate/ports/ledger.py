@@ -229,7 +229,7 @@ class Refusal(StrEnum):
 class LedgerError(Exception):
     """An operation that failed; `refusal` says how, the message what to do."""
 
-    # For how long storage asks not to be asked that again. Who holds leases cannot wait so long.
+    # For how long storage asks not to be asked that again. Who holds leases waits 5 s at the most.
     retry_after_s: float | None = None
 
     def __init__(self, refusal: Refusal, message: str) -> None:

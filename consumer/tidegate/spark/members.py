@@ -42,6 +42,8 @@ class MemberTools:
     observer: Observer
     scratch: Path | None
     clock: Callable[[], float]
+    # Takes secrets out of what members announce.
+    hide: Callable[[str], str]
 
 
 class _Member:
@@ -53,7 +55,6 @@ class _Member:
         meter = Meter(self.board, tools.clock)
         observer = Observers(self.board, meter, tools.observer)
         self._scratch = _scratch(tools.scratch, name)
-        self._every_s = tools.settings.figures_every_s
         self.runtime = Runtime(
             replace(tools.settings, name=name),
             tools.new_ledger,
@@ -64,7 +65,8 @@ class _Member:
             watch=Witness(observer, tools.clock).watch,
             clock=tools.clock,
         )
-        self._figures = partial(tell_figures, self.runtime, self.board, meter, self._every_s)
+        every_s = tools.settings.figures_every_s
+        self._figures = partial(tell_figures, self.runtime, self.board, meter, every_s, tools.hide)
         self.is_stopping = False
 
     async def run(self) -> None:

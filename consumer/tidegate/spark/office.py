@@ -29,6 +29,7 @@ from typing import Any, TypeVar
 from tidegate.commands import wiring
 from tidegate.model import PartitionId
 from tidegate.ops.observer import Observer
+from tidegate.ops.secrets import Secrets
 from tidegate.settings import SettingsError
 from tidegate.spark.desk import Desk
 from tidegate.spark.figures import OfficeFigures
@@ -263,6 +264,7 @@ class Office:
             self._observer,
             self._scratch,
             time.monotonic,
+            Secrets(self._setup.secrets).hide,
         )
 
     async def _listen(self, desk: Desk) -> int:

@@ -7,11 +7,12 @@ import time
 from typing import Any, cast
 
 from support.ops_facts import NOW, WALL, handled
-from tidegate.commands.ends import Ends, Losses, end_fact, is_to_ask
+from tidegate.commands.ends import Ends, Losses, end_fact, is_to_ask, tell_figures
 from tidegate.member.messages import Report
 from tidegate.model import PartitionEnd, Position
 from tidegate.ops import observer as facts
 from tidegate.ops.board import Board, Place
+from tidegate.ops.secrets import Secrets
 from tidegate.ports import SourceError
 
 NEVER_ASKED = float("-inf")
@@ -103,3 +104,32 @@ async def test_one_partition_that_cannot_be_asked_holds_up_no_other() -> None:
     assert board.places["1"].end is None
     assert sorted(hub.asked) == ["0", "1", "2", "hangs"]
     assert said == []
+
+
+async def test_what_a_member_announces_of_its_trouble_holds_no_secret() -> None:
+    key = "no-form-tells-it-from-a-word"
+    said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    class Announcing:
+        def measured(self, figures: Any, stuck: Any, unread: Any, trouble: str) -> None:
+            if not said.done():
+                said.set_result(trouble)
+
+    class Troubled:
+        def figures(self, now: float, wall: float) -> dict[str, Any]:
+            return {}
+
+        def stuck(self) -> frozenset[str]:
+            return frozenset()
+
+        def unread(self, now: float) -> tuple[frozenset[str], str]:
+            return frozenset("0"), f"on_open failed: ConnectionError: {key} was refused"
+
+    hide = Secrets([key]).hide
+    board = Board("pod-1")
+    telling = asyncio.create_task(
+        tell_figures(cast(Any, Announcing()), board, cast(Any, Troubled()), 60.0, hide)
+    )
+    assert await asyncio.wait_for(said, 30) == "on_open failed: ConnectionError: *** was refused"
+    telling.cancel()
+    await asyncio.wait([telling])

@@ -112,6 +112,40 @@ def test_a_value_that_is_only_looked_at_is_a_copy_and_costs_nothing_later() -> N
     assert kept.text("a") == b'{"n":1}'
 
 
+def test_a_call_that_is_given_up_leaves_no_trace_whatever_it_commits_before_and_after() -> None:
+    kept = state(b'{"gone":1,"homes":{"h1":1},"other":1}')
+    kept["n"] = 1
+    kept.commit()
+    kept.settle()
+    good = kept.encoded()
+    kept["homes"]["h1"] = kept["n"] = kept["new"] = 2
+    del kept["gone"]
+    kept.commit()
+    kept["homes"]["h1"] = kept["other"] = kept["newer"] = 3
+    kept.give_up()
+    kept["homes"]["h1"] = kept["newest"] = 4
+    kept.commit()
+    assert kept.encoded() == good == b'{"gone":1,"homes":{"h1":1},"n":1,"other":1}'
+
+
+def test_a_state_that_only_a_call_that_is_given_up_has_used_is_none() -> None:
+    kept = state()
+    kept.settle()
+    kept["n"] = 1
+    kept.commit()
+    kept["m"] = 2
+    kept.give_up()
+    assert kept.encoded() is None
+
+
+def test_what_a_call_has_not_committed_is_not_encoded() -> None:
+    kept = state()
+    kept["n"] = 1
+    kept.commit()
+    kept["n"], kept["m"] = 2, 2
+    assert kept.encoded() == b'{"n":1}'
+
+
 @given(ACTS)
 def test_after_any_history_it_equals_a_plain_dictionary_of_the_good_calls(
     acts: list[tuple[str, str, Any]],

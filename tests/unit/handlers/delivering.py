@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 from collections.abc import Callable, Sequence
@@ -66,6 +67,7 @@ class Delivery:
         stored: bytes | None = None,
         letters: Letters | None = None,
         tools: Tools | None = None,
+        stands: bool = False,
         **others: Any,
     ) -> None:
         names = handle.__code__.co_varnames
@@ -87,7 +89,14 @@ class Delivery:
         )
         self.tools = replace(self.tools, code=code)
         opening = Opening("3", BEGINNING, 7, stored)
-        self.partition = PartitionDelivery(self.tools, opening, self.outcomes.append)
+        # Whether a checkpoint that is due stands as soon as it is asked for.
+        self._stands = stands
+        self.partition = PartitionDelivery(self.tools, opening, self._told)
+
+    def _told(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+        if self._stands and outcome.is_due:
+            asyncio.get_running_loop().call_soon(self.partition.checkpointed, outcome.position)
 
     async def give(self, first: int, end: int) -> None:
         await self.partition.handle(events(first, end))

@@ -156,3 +156,63 @@ async def test_a_handler_that_cancels_itself_has_failed_and_is_called_again() ->
     await delivery.give(0, 1)
     assert calls == 2
     assert delivery.done == 0
+
+
+@pytest.mark.parametrize("then", ["still running", "back"])
+@pytest.mark.parametrize("kind", ["plain", "single", "async", "on_time", "on_error"])
+async def test_the_state_of_a_call_that_is_given_up_is_told_as_it_was_before_it(
+    kind: str, then: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on beside the loop and commits, and nothing of that is told."""
+    release, ended = threading.Event(), threading.Event()
+
+    def count(context: Context, events: int) -> None:
+        context.state["n"] = context.state.get("n", 0) + events
+
+    def hang(context: Context, events: int) -> None:
+        count(context, events)
+        release.wait(30)
+        context.state["late"] = True
+        context.state.commit()
+        ended.set()
+
+    def plain(events: list[MadeEvent], context: Context) -> None:
+        (hang if events[0].sequence_number >= 10 else count)(context, len(events))
+
+    def single(event: MadeEvent, context: Context) -> None:
+        (hang if event.sequence_number == 13 else count)(context, 1)
+
+    async def asynchronous(events: list[MadeEvent], context: Context) -> None:
+        count(context, len(events))
+        try:
+            await asyncio.sleep(60 if events[0].sequence_number >= 10 else 0)
+        except asyncio.CancelledError:
+            count(context, 100)
+            await asyncio.to_thread(hang, context, 0)
+
+    def failing(events: list[MadeEvent], context: Context) -> None:
+        count(context, len(events))
+        if events[0].sequence_number >= 10:
+            raise ValueError("poison")
+
+    def on_time(context: Context) -> None:
+        hang(context, 100)
+
+    def on_error(error: Exception, context: Context) -> None:
+        hang(context, 100)
+
+    handle: Any = {"single": single, "async": asynchronous, "on_error": failing}.get(kind, plain)
+    others: dict[str, Any] = {"on_time": {"on_time": on_time}, "on_error": {"on_error": on_error}}
+    monkeypatch.setattr("tidegate.handlers.partition.ON_TIME_EVERY_S", 0.0)
+    policy = replace(QUICK, timeout_s=0.1, told_s=0.1)
+    delivery = Delivery(handle, policy, stored=b'{"n":0,"other":1}', **others.get(kind, {}))
+    with pytest.raises(HungError):
+        await delivery.give(0, 10)
+        await delivery.give(10, 20)
+    if then == "back":
+        release.set()
+        assert await asyncio.to_thread(ended.wait, 30)
+    await delivery.close(Close.FAILED)
+    release.set()
+    assert delivery.done == 9
+    assert delivery.outcomes[-1].state == b'{"n":10,"other":1}'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -65,6 +66,21 @@ async def test_a_handler_of_single_changes_that_fails_within_a_transaction_is_to
     assert counted(delivery)[-1] == (4, 4)
     (letter,) = delivery.letters.kept
     assert json.loads(letter.body)["id"] == "2"
+
+
+@pytest.mark.parametrize("budget", [1, 2, 3])
+async def test_a_transaction_of_more_than_the_budget_of_duplicates_is_handled_all_the_same(
+    budget: int,
+) -> None:
+    async def handle(events: list[Change], context: Context) -> None:
+        context.state["seen"] = context.state.get("seen", 0) + len(events)
+
+    policy = replace(QUICK, checkpoint=Cadence(duplicate_budget=budget))
+    delivery = Delivery(handle, policy, stands=True)
+    await asyncio.wait_for(delivery.partition.handle(changes()), 10)
+    await delivery.close()
+    assert set(counted(delivery)) <= {(2, 1), (3, 4), (4, 5)}
+    assert counted(delivery)[-1] == (4, 5)
 
 
 @pytest.mark.parametrize(("marked", "told"), [("1", []), ("2", []), ("3", [3]), ("0", [2])])

@@ -206,6 +206,16 @@ def test_partitions_that_their_owners_cannot_read_are_told_with_the_reason_and_w
     assert looks.look(after_s=1.0).says("Ready") == ("True", "Ready")
 
 
+def test_what_looks_like_a_key_in_what_a_member_says_is_hidden() -> None:
+    seen = group(1, 1)
+    looks = ready(seen)
+    key = "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfG="
+    trouble = f"on_open failed: ConnectionError: refused {key}"
+    seen.members["m0"] = presence("m0", unread=frozenset("0"), trouble=trouble)
+    looks.look(after_s=1.0)
+    assert "on_open failed: ConnectionError: refused ***" in looks.condition("Ready").message
+
+
 def test_what_another_owns_by_now_or_nobody_is_to_read_is_not_told_as_not_read() -> None:
     seen = group(2, 4)
     seen.members["m0"] = presence("m0", unread=frozenset(seen.owners), trouble="gone")
