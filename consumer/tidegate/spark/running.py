@@ -93,7 +93,8 @@ class PipelineRun:
             # What was read of each partition is known once the job has run.
             turns = self._office.turns()
             ranges = {name: (turn.after.sequence, turn.to) for name, turn in turns.items()}
-            news = arrived(table, shape, slices, ranges)
+            # A partition may have been taken from us when some of it was in the frame already.
+            news = arrived(table, shape, slices, ranges, batch.turns.keys() - turns.keys())
             self._writer(output, shape, lateness_s).write(news, turns, states)
 
         context = PipelineContext(
