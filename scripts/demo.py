@@ -7,7 +7,8 @@ so long, then compares all totals with what the homes have sent, and ends with 1
 
 Rules: standard library only; run by the Python of `.venv`. Every program it starts is ended with
 it, also on Ctrl-C, SIGTERM and a closed terminal: homes, pages, then the groups, cleanly. It begins
-with nothing each time: what it keeps is below .tools/demo, and goes with it. 0 is a clean end.
+with nothing each time: what it keeps is below .tools/demo, and goes with it, or with the next one
+where it was killed. 0 is a clean end.
 """
 
 from __future__ import annotations

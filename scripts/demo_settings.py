@@ -7,13 +7,14 @@ asked for and taken is an error; of the usual ones another one is taken, and tha
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import shutil
 import socket
 import tempfile
-from collections.abc import Set
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Set
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,15 +132,46 @@ def _bound(held: ExitStack, port: int) -> int:
 
 
 def new_folder(stack: ExitStack, settings: Settings) -> Path:
-    """A new one. Raises DemoError."""
+    """A new one, and those of demos that were killed are gone. Raises DemoError."""
     place = ROOT / ".tools" / "demo"
     place.mkdir(parents=True, exist_ok=True)
+    # One at a time: a folder that is not locked yet would be nobody's.
+    with _locked(place, fcntl.LOCK_EX):
+        _sweep(place)
+        _check_room(place, settings)
+        found = Path(tempfile.mkdtemp(prefix="run-", dir=place))
+        stack.enter_context(_locked(found, fcntl.LOCK_EX))
+    stack.callback(shutil.rmtree, found, ignore_errors=True)
+    return found
+
+
+def _check_room(place: Path, settings: Settings) -> None:
+    """Raises DemoError."""
     free_mb = shutil.disk_usage(place).free >> 20
     if free_mb < settings.least_free_mb:
         raise DemoError(
             f"{free_mb:,} MB are free on the disk of {place}, and the demo wants "
             f"{settings.least_free_mb:,}. Make room, then run the same command again."
         )
-    found = Path(tempfile.mkdtemp(prefix="run-", dir=place))
-    stack.callback(shutil.rmtree, found, ignore_errors=True)
-    return found
+
+
+def _sweep(place: Path) -> None:
+    """Removes what demos have left that were killed: nobody has their folders locked."""
+    for left in place.glob("run-*"):
+        # In use, or its demo ended in this very moment.
+        with (
+            suppress(BlockingIOError, FileNotFoundError),
+            _locked(left, fcntl.LOCK_EX | fcntl.LOCK_NB),
+        ):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path, how: int) -> Iterator[None]:
+    """The kernel lets go of it with the process, however that ends."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, how)
+        yield
+    finally:
+        os.close(opened)

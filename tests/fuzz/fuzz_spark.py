@@ -25,7 +25,7 @@ with atheris.instrument_imports(include=["tidegate"], exclude=_KEEPS_ARRAYS):
     from tidegate.ports import SourceError
     from tidegate.settings import SettingsError
     from tidegate.sources.native.event import Event
-    from tidegate.spark import desk, failures, options
+    from tidegate.spark import desk, desk_seal, failures, options
     from tidegate.spark.payloads import piece_of
     from tidegate.spark.positions import NotAnOffsetError, batch_from, offset_of, read_from
     from tidegate_amqp import AmqpError
@@ -96,7 +96,10 @@ _QUESTIONS: tuple[dict[str, Any], ...] = (
 
 
 def fuzz_desk_questions(data: bytes) -> None:
-    """A line of a worker."""
+    """A line of a worker, and of somebody who has not the token."""
+    with contextlib.suppress(desk_seal.BrokenSealError):
+        desk_seal.Seal("token", "asker", "0" * 32, "f" * 32).opened(data)
+        raise AssertionError("a seal was forged")
     line = data[1:] if data[:1] == b"\x01" else json.dumps(document_of(data, _QUESTIONS)).encode()
     try:
         question = desk._question(line)
@@ -104,7 +107,8 @@ def fuzz_desk_questions(data: bytes) -> None:
         desk._until(question)
     except desk.NotAQuestionError:
         return
-    desk._bytes(str(question.get("letter", "")))
+    if desk_seal.is_nonce(nonce := question.get("nonce")):
+        assert isinstance(nonce, str) and nonce.isascii()
 
 
 def fuzz_payloads(data: bytes) -> None:

@@ -45,7 +45,7 @@ class Desk:
     def state_of(self, partition: str) -> bytes | None:
         return self.states.get(partition)
 
-    def checkpointed(self, partition: str) -> int | None:
+    def checkpointed(self, partition: str, epoch: int) -> int | None:
         return self.places.get(partition)
 
     def call(self, work: Coroutine[Any, Any, Any]) -> Any:

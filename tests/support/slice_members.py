@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from support.slice_store import MemoryBlobs, run
 from tidegate.delivery.state import State
+from tidegate.handlers.context import About, Context
 from tidegate.model import Position
 from tidegate.slices.counting import Slices
 from tidegate.slices.plain import PlainContents
@@ -45,6 +46,10 @@ class Reading:
         return (1, int(self.value > 5), self.value, self.value, self.value)
 
 
+class Refused(Exception):
+    """Whatever else a call does fails."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A checkpoint."""
@@ -56,8 +61,11 @@ class Place:
 class Member(Protocol):
     """See the module."""
 
-    def handle(self, events: Sequence[Reading], place: Place) -> Place:
-        """Handles what follows a place; the place then."""
+    def begin(self, epoch: int) -> None:
+        """The partition is this member's, under an epoch."""
+
+    def handle(self, events: Sequence[Reading], place: Place, *, fails: bool = False) -> Place:
+        """Handles what follows a place; the place then. Or fails once all is written."""
 
     def tidy(self, stands: int) -> None: ...
 
@@ -69,11 +77,28 @@ class PlainMember:
     blobs: MemoryBlobs
     memory: dict[str, Any] = field(default_factory=dict)
 
-    def handle(self, events: Sequence[Reading], place: Place) -> Place:
-        state = State(PARTITION, place.state, 1 << 20)
-        run(self._handle(events, self._context(state, place.sequence)))
-        state.commit()
-        return Place(events[-1].sequence_number, state.encoded())
+    def begin(self, epoch: int) -> None:
+        # Each opening of a partition has a context of its own.
+        self.memory = {}
+
+    def handle(self, events: Sequence[Reading], place: Place, *, fails: bool = False) -> Place:
+        def new_state() -> State:
+            return State(PARTITION, place.state, 1 << 20)
+
+        position = Position(str(place.sequence), place.sequence)
+        context = Context(About("m", "g", "s"), PARTITION, 1, position, new_state, lambda: 0.0)
+        context.memory = self.memory
+        try:
+            run(self._handle(events, context))
+            if fails:
+                raise Refused
+        except BaseException as error:
+            context._roll_back()
+            if isinstance(error, Refused):
+                return place
+            raise
+        context._commit()
+        return Place(events[-1].sequence_number, context.state.encoded())
 
     async def _handle(self, events: Sequence[Reading], context: Any) -> None:
         counts = await Slices("out", SHAPE, self.blobs).of(context, events)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
+from itertools import count
 from typing import Any, TypeVar
 
 from tidegate.slices.naming import PROJECTION, Version, version_of
@@ -27,15 +28,21 @@ class MemoryBlobs:
     def __init__(self, prefix: str = "out") -> None:
         self.prefix = prefix
         self.blobs: dict[str, bytes] = {}
+        self.etags: dict[str, str] = {}
+        self._numbers = count(1)
         self.writes_left: int | None = None
         self.reads = self.listings = 0
         self.is_silent = False
         # What is there is listed, and may not be read.
         self.refuses_reads = False
 
-    async def put(self, version: Version, suffix: str, data: bytes) -> None:
+    async def put(self, version: Version, suffix: str, data: bytes, known: str = "") -> str:
         self._write()
-        self.blobs[version.name(self.prefix, suffix)] = data
+        name = version.name(self.prefix, suffix)
+        if self.etags.get(name, "") != known:
+            raise SliceStorageError(f"{name} was written meanwhile")
+        self.blobs[name], self.etags[name] = data, str(next(self._numbers))
+        return self.etags[name]
 
     async def get(self, version: Version, suffix: str) -> bytes:
         self.reads += 1
@@ -44,13 +51,13 @@ class MemoryBlobs:
         except KeyError:
             raise SliceError(f"{version} is not there") from None
 
-    async def versions(self, slice_: Version) -> dict[Version, set[str]]:
+    async def versions(self, slice_: Version) -> dict[Version, dict[str, str]]:
         self.reads += 1
-        found: dict[Version, set[str]] = {}
+        found: dict[Version, dict[str, str]] = {}
         for name in self.blobs:
             parsed = version_of(name)
             if parsed is not None and name.startswith(slice_.folder(self.prefix)):
-                found.setdefault(parsed[0], set()).add(parsed[1])
+                found.setdefault(parsed[0], {})[parsed[1]] = self.etags[name]
         return found
 
     async def range(self, version: Version, suffix: str, offset: int, length: int) -> bytes:
@@ -79,7 +86,19 @@ class MemoryBlobs:
         for version in versions:
             for suffix in endings:
                 self._write()
-                self.blobs.pop(version.name(self.prefix, suffix), None)
+                self._take(version.name(self.prefix, suffix))
+
+    async def withdraw(self, beyond: Mapping[Version, Mapping[str, str]]) -> None:
+        for version, files in beyond.items():
+            for suffix, etag in files.items():
+                self._write()
+                name = version.name(self.prefix, suffix)
+                if self.etags.get(name) == etag:
+                    self._take(name)
+
+    def _take(self, name: str) -> None:
+        self.blobs.pop(name, None)
+        self.etags.pop(name, None)
 
     async def close(self) -> None:
         pass

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from tidegate.delivery.state import State
 from tidegate.model import PartitionId, Position
@@ -34,6 +34,14 @@ class Mark:
     enqueued_at: float | None
     done: int  # events of this call
     state: bytes | None
+
+
+@runtime_checkable
+class Undone(Protocol):
+    """What our own helpers keep in `memory` that belongs to the state."""
+
+    def call_ended(self, *, counts: bool) -> None:
+        """What the state says since the last of these stands, or is as it was before."""
 
 
 def is_place(event: SourceEvent) -> bool:
@@ -110,8 +118,8 @@ class Context:
             return
         self._is_due = True
         state = None
+        self._commit()
         if self._state is not None:
-            self._state.commit()
             state = self._state.encoded()
         self._mark = Mark(event.position, event.enqueued_at, done, state)
 
@@ -158,8 +166,15 @@ class Context:
     def _commit(self) -> None:
         if self._state is not None:
             self._state.commit()
+        self._tell_memory(counts=True)
 
     def _roll_back(self) -> None:
         # What was given up is left to the call that still runs.
         if self._state is not None and not self._is_given_up:
             self._state.roll_back()
+        self._tell_memory(counts=False)
+
+    def _tell_memory(self, *, counts: bool) -> None:
+        for kept in self.memory.values():
+            if isinstance(kept, Undone):
+                kept.call_ended(counts=counts)

@@ -15,16 +15,18 @@
 Rules:
 - A call's slices are written before it returns, so that position and slices belong together: give
   the handler batches of a second or two (`batch.maxWaitSeconds`).
-- What is in memory counts only where it ends exactly where the call begins. In every other case (a
-  call failed, an owner in between) the slices are read from their blobs again.
+- What is in memory counts only where it ends exactly where the call begins, and where the state
+  names it. In every other case (a call failed) the slices are read from their blobs again.
+- What a call has written that failed then counts nowhere, and is removed as soon as may be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
-from tidegate.slices.life import Held, OpenSlice, Trail, named_in, naming, state_key
+from tidegate.slices.life import Beyond, Held, OpenSlice, Trail, named_in, naming, state_key
 from tidegate.slices.naming import PROJECTION, Version
 from tidegate.slices.opening import SUFFIXES, Blobs, stored_slice
 from tidegate.slices.plain import Number, Place, PlainContents, plain_from
@@ -52,10 +54,16 @@ class Slices:
 
     async def of(self, context: Any, events: Sequence[Event]) -> Counts:
         """The slices of the partition, for the events of a call."""
-        memory = context.memory.pop(self._key, None)
+        memory: _Memory | None = context.memory.get(self._key)
         after = context.position.sequence
-        if memory is None or memory.held.through != after:
-            memory = await self._taken_over(context, after)
+        if memory is None:
+            memory = context.memory[self._key] = _Memory()
+        said = context.state.peek(self._key)
+        # What it holds is changed by the call, which may fail.
+        held, memory.held = memory.held, None
+        if held is None or held.through != after or memory.said != said:
+            held = await self._taken_over(context, memory, after)
+        memory.now = held
         return Counts(self, context, memory, events[-1].sequence_number)
 
     async def tidy(self, context: Any) -> None:
@@ -64,7 +72,10 @@ class Slices:
         if memory is None:
             return
         partition, trail = context.partition, memory.trail
-        gone = trail.removable(context.checkpointed.sequence)
+        stands = context.checkpointed.sequence
+        beyond, gone = trail.withdrawable(stands), trail.removable(stands)
+        await self._blobs.withdraw(beyond)
+        trail.withdrawn(beyond)
         await self._blobs.remove([Version(partition, *place) for place in gone], SUFFIXES)
         for start, end in gone:
             trail.gone(start, end)
@@ -73,24 +84,22 @@ class Slices:
     def _key(self) -> str:
         return state_key(self._output)
 
-    async def _taken_over(self, context: Any, after: int) -> _Memory:
-        memory = _Memory(Held(after))
+    async def _taken_over(self, context: Any, memory: _Memory, after: int) -> Held[PlainContents]:
+        memory.trail = Trail(beyond=memory.trail.beyond)
         named = named_in(context.state.peek(self._key), context.partition)
         slices = {}
-        for start in named:
-            opened = await self.open(context, memory, start)
-            assert opened is not None  # or it is a SliceError
-            slices[start] = opened
-        memory.held = Held(after, slices)
-        return memory
+        for start in {*named, *memory.trail.unseen()}:
+            opened = await self.open(context, memory, start, after)
+            if opened is not None:
+                slices[start] = opened
+        return Held(after, slices)
 
     async def open(
-        self, context: Any, memory: _Memory, start: int
+        self, context: Any, memory: _Memory, start: int, after: int
     ) -> OpenSlice[PlainContents] | None:
         """A slice from its blobs: exactly what belongs to the place where the call begins."""
         named = named_in(context.state.peek(self._key), context.partition).get(start)
         slice_ = Version(context.partition, start, 0)
-        after = memory.held.through
         stored = await stored_slice(self._blobs, slice_, after, named, memory.trail)
         if stored is None:
             return None
@@ -108,22 +117,39 @@ class Slices:
                 (Version(partition, start, one.end), one) for start, one in news.items()
             )
         ]
-        await together(self._blobs.put(version, PROJECTION, data) for version, data in files)
-        held = memory.held.advanced(news, through, self.lateness_s)
+        # Before they are written: of a call that fails some may be there, and are to go as well.
+        for version, _ in files:
+            memory.written[version] = memory.trail.writing(version, (PROJECTION,))
+        await together(self._put(memory, version, data) for version, data in files)
+        held = memory.now.advanced(news, through, self.lateness_s)
         for version, _ in files:
             memory.trail.has(version)
         memory.trail.forget_closed(held.slices)
-        memory.held = held
-        context.memory[self._key] = memory
-        context.state[self._key] = naming(held, memory.trail)
+        memory.held, memory.said = held, naming(held, memory.trail)
+        context.state[self._key] = dict(memory.said)
+
+    async def _put(self, memory: _Memory, version: Version, data: bytes) -> None:
+        known = memory.trail.etag(version, PROJECTION)
+        etag = await self._blobs.put(version, PROJECTION, data, known)
+        memory.written[version] = replace(memory.written[version], files={PROJECTION: etag})
 
 
 class _Memory:
-    """What is known of a partition between calls."""
+    """What is known of a partition between calls, and `now` in one of them."""
 
-    def __init__(self, held: Held[PlainContents]) -> None:
-        self.held = held
+    def __init__(self) -> None:
+        self.held: Held[PlainContents] | None = None
+        self.now: Held[PlainContents] = Held(-1)
+        self.said: dict[str, int] | None = None
         self.trail = Trail()
+        # By calls of which nobody knows yet whether they count.
+        self.written: dict[Version, Beyond] = {}
+
+    def call_ended(self, *, counts: bool) -> None:
+        """The context says so, of what its state says as well."""
+        if self.written and not counts:
+            self.held, self.trail = None, Trail(beyond={**self.trail.beyond, **self.written})
+        self.written = {}
 
 
 class Counts:
@@ -151,9 +177,11 @@ class Counts:
         """Writes what was counted. Raises SliceError."""
         written: dict[int, OpenSlice[PlainContents]] = {}
         for start, news in self._news.items():
-            before = self._memory.held.slices.get(start)
+            before = self._memory.now.slices.get(start)
             if before is None:
-                before = await self._slices.open(self._context, self._memory, start)
+                before = await self._slices.open(
+                    self._context, self._memory, start, self._memory.now.through
+                )
             contents = PlainContents(self._slices.shape) if before is None else before.contents
             for place, values in news.rows():
                 contents.add(place, values)

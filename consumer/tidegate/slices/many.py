@@ -3,7 +3,8 @@
 Rules:
 - What is asked for is put together: a request costs as much as REQUEST_BYTES, so that ranges closer
   than that to each other are read in one, and a small slice is read whole.
-- A version's bytes never change, so what was read is kept, up to so many bytes of all.
+- A version's bytes do not change, but for what its writer takes back at once (see naming.py), so
+  what was read is kept, up to so many bytes of all.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     {prefix}/{slice start}/{partition}/{end}.homes      .../20260131T235900Z/3/000...4711.homes
 
 Rules:
-- `end` is the sequence number of the last event that is in it. So a name's bytes never change: what
-  was read once may be kept. Of several versions of a slice the one with the highest end holds all
-  that the others hold.
+- `end` is the sequence number of the last event that is in it. So a name's bytes change only where
+  one of its events was put aside after it was written. Of several versions of a slice the one with
+  the highest end holds all that the others hold.
 - The start stands first, so that one call lists a minute of all partitions, and names sort by time.
 """
 

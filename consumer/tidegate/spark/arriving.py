@@ -6,7 +6,7 @@ the user's code that is to be changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -31,13 +31,20 @@ class Arrived:
 
 
 def arrived(
-    table: Any, shape: Shape, slice_column: str, turns: Mapping[str, tuple[int, int]]
+    table: Any,
+    shape: Shape,
+    slice_column: str,
+    turns: Mapping[str, tuple[int, int]],
+    lost: Collection[str] = (),
 ) -> dict[str, dict[int, Arrived]]:
-    """By partition and start. `turns`: from behind which event to which a partition was read.
+    """By partition and start. `turns`: from behind which event to which a partition was read;
+    `lost`: partitions that were given to others meanwhile, of which nothing counts here.
 
     Raises SliceError.
     """
     _check_names(table, (PARTITION, slice_column, SEQUENCE, *shape.names))
+    if lost:
+        table = table.filter(pc.invert(pc.is_in(_texts(table, PARTITION), pa.array(sorted(lost)))))
     if not table.num_rows:
         return {}
     table = table.combine_chunks()

@@ -1,11 +1,13 @@
 """The office's desk: answers what Spark's Python processes ask (desk_client.py), over TCP.
 
-    {"token": "..."}                       -> {}       the first line of a connection
+    {"nonce": "..."}                       -> {"nonce": "..."}, in the open
+    {}                                     -> {}, sealed as each line after it (desk_seal.py)
     {"ask": "plan", "events": 20000}       -> {"offset": {...}, "waiting": 0}
     {"ask": "nonsense"}                    -> {"error": "words"}
 
 Rules:
-- Who does not begin with the token is cut off without a word, and may not say much before.
+- Who does not prove that he has the token hears nothing but a nonce, is cut off, and may not say
+  much before. So is who says a line that is not sealed as it should be.
 - What cannot be understood is answered in words; a line that does not end is cut off. Neither harms
   anybody else.
 - Every question may be asked twice.
@@ -14,8 +16,8 @@ Rules:
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -23,6 +25,7 @@ from tidegate.handling import DeadLetterError
 from tidegate.model import PartitionEnd, PartitionId
 from tidegate.ports import SourceError
 from tidegate.spark.admission import Limit
+from tidegate.spark.desk_seal import NONCE_BYTES, BrokenSealError, Seal, is_nonce
 from tidegate.spark.positions import NotAnOffsetError, batch_from, offset_of, read_from
 from tidegate.spark.turns import BatchError
 from tidegate.spark.work import Work
@@ -46,7 +49,7 @@ class Desk:
 
     def __init__(self, work: Work, token: str) -> None:
         self._work = work
-        self._token = _bytes(token)
+        self._token = token
         self._writers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
         self._answers: Mapping[str, Callable[[Question], Awaitable[Answer]]] = {
@@ -82,29 +85,34 @@ class Desk:
         try:
             lines = _Lines(reader)
             async with asyncio.timeout(_FIRST_LINE_S):
-                first = await lines.next(_FIRST_LINE)
-            if not self._is_let_in(first):
-                return
-            await _say(writer, {})
+                theirs, ours = await self._met(lines, writer)
             while line := await lines.next(_LONGEST_LINE):
-                await _say(writer, await self._answer(line))
-        except (ConnectionError, NotAQuestionError, TimeoutError):
+                await _say(writer, ours.sealed(await self._answer(theirs.opened(line))))
+        except (BrokenSealError, ConnectionError, NotAQuestionError, TimeoutError):
             # Whoever that was, the connection is of no more use.
             return
         finally:
             self._writers.discard(writer)
             writer.close()
 
-    def _is_let_in(self, line: bytes) -> bool:
-        try:
-            token = _question(line).get("token")
-        except NotAQuestionError:
-            return False
-        return isinstance(token, str) and hmac.compare_digest(_bytes(token), self._token)
+    async def _met(self, lines: _Lines, writer: asyncio.StreamWriter) -> tuple[Seal, Seal]:
+        """The seals of who asks and of the desk. Raises BrokenSealError and NotAQuestionError."""
+        nonce = _question(await lines.next(_FIRST_LINE)).get("nonce")
+        if not isinstance(nonce, str) or not is_nonce(nonce):
+            raise NotAQuestionError("'nonce' is none")
+        mine = secrets.token_hex(NONCE_BYTES)
+        await _say(writer, json.dumps({"nonce": mine}).encode() + b"\n")
+        theirs, ours = (Seal(self._token, each, nonce, mine) for each in ("asker", "desk"))
+        theirs.opened(await lines.next(_FIRST_LINE))
+        await _say(writer, ours.sealed(b"{}"))
+        return theirs, ours
 
-    async def _answer(self, line: bytes) -> Answer:
+    async def _answer(self, message: bytes) -> bytes:
+        return json.dumps(await self._answered(message)).encode()
+
+    async def _answered(self, message: bytes) -> Answer:
         try:
-            question = _question(line)
+            question = _question(message)
             ask = question.get("ask")
             answer = self._answers.get(ask) if isinstance(ask, str) else None
             if answer is None:
@@ -198,8 +206,8 @@ class _Lines:
         return line + end
 
 
-async def _say(writer: asyncio.StreamWriter, answer: Answer) -> None:
-    writer.write(json.dumps(answer).encode() + b"\n")
+async def _say(writer: asyncio.StreamWriter, line: bytes) -> None:
+    writer.write(line)
     await writer.drain()
 
 
@@ -211,11 +219,6 @@ def _question(line: bytes) -> Question:
     if not isinstance(found, dict):
         raise NotAQuestionError("this line is no JSON object")
     return found
-
-
-def _bytes(text: str) -> bytes:
-    # JSON may hold what is no Unicode text.
-    return text.encode(errors="surrogatepass")
 
 
 def _count(question: Question, name: str) -> int:

@@ -7,8 +7,9 @@
 
 Rules:
 - Plain blocking sockets: the planner and the workers have no loop of ours.
-- The connection is made at the first question, opens with the token, and is kept. One that was
-  lost is made again and the question is asked once more: every question may be asked twice.
+- The connection is made at the first question, begins with a proof of both sides that they have the
+  token (desk_seal.py), and is kept. One that was lost is made again and the question is asked once
+  more: every question may be asked twice.
 - An answer may take a while, where the office asks the hub; it is not waited for without end.
 - Used by one thread at a time.
 """
@@ -16,12 +17,14 @@ Rules:
 from __future__ import annotations
 
 import json
+import secrets
 import socket
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
 from tidegate.model import PartitionId
+from tidegate.spark.desk_seal import NONCE_BYTES, BrokenSealError, Seal, is_nonce
 from tidegate.spark.positions import TurnRead
 
 TIMEOUT_S = 60.0
@@ -42,6 +45,15 @@ class Planned(NamedTuple):
     waiting: int
 
 
+class _Line(NamedTuple):
+    """A connection, and the seals of both sides."""
+
+    socket: socket.socket
+    answers: BinaryIO
+    ours: Seal
+    theirs: Seal
+
+
 class DeskError(Exception):
     """The office could not be asked, or says no; the message says why."""
 
@@ -58,7 +70,7 @@ class DeskClient:
         self._host, self._port = host.strip("[]"), int(port)
         self._token = token
         self._timeout_s = timeout_s
-        self._line: tuple[socket.socket, BinaryIO] | None = None
+        self._line: _Line | None = None
 
     def __enter__(self) -> DeskClient:
         return self
@@ -126,8 +138,8 @@ class DeskClient:
         """Closes the connection; the next question makes another."""
         line, self._line = self._line, None
         if line is not None:
-            line[1].close()
-            line[0].close()
+            line.answers.close()
+            line.socket.close()
 
     # --- the line
 
@@ -156,8 +168,8 @@ class DeskClient:
         """Raises ConnectionError where the connection ends, DeskError for anything else."""
         try:
             line = self._line = self._line or self._connected()
-            line[0].sendall(json.dumps(question).encode() + b"\n")
-            said = line[1].readline(LONGEST_LINE)
+            line.socket.sendall(line.ours.sealed(json.dumps(question).encode()))
+            said = line.answers.readline(LONGEST_LINE)
         except ConnectionError:
             raise
         except OSError as error:
@@ -166,30 +178,56 @@ class DeskClient:
         if not said.endswith(b"\n"):
             raise ConnectionResetError
         try:
-            answer = json.loads(said)
-        except (ValueError, RecursionError):
+            answer = json.loads(line.theirs.opened(said))
+        except (ValueError, RecursionError):  # a broken seal is one
             answer = None
         if not isinstance(answer, dict):
             self.close()
             raise self._unreachable("what it says is no answer of an office")
         return answer
 
-    def _connected(self) -> tuple[socket.socket, BinaryIO]:
+    def _connected(self) -> _Line:
         made = socket.create_connection((self._host, self._port), self._timeout_s)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         answers = made.makefile("rb")
-        made.sendall(json.dumps({"token": self._token}).encode() + b"\n")
-        if not answers.readline(LONGEST_LINE):
+        try:
+            return self._met(made, answers)
+        except BaseException:
             answers.close()
             made.close()
-            raise ConnectionResetError
-        return made, answers
+            raise
+
+    def _met(self, made: socket.socket, answers: BinaryIO) -> _Line:
+        """Each side proves that it has the token. Raises ConnectionError and DeskError."""
+        nonce = secrets.token_hex(NONCE_BYTES)
+        made.sendall(json.dumps({"nonce": nonce}).encode() + b"\n")
+        try:
+            theirs = json.loads(_heard(answers))["nonce"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            theirs = None
+        if not is_nonce(theirs):
+            raise self._unreachable("what it says is no answer of an office")
+        ours, desks = (Seal(self._token, each, nonce, theirs) for each in ("asker", "desk"))
+        made.sendall(ours.sealed(b"{}"))
+        try:
+            desks.opened(_heard(answers))
+        except BrokenSealError:
+            raise self._unreachable("it does not prove that it has the token") from None
+        return _Line(made, answers, ours, desks)
 
     def _unreachable(self, why: str) -> DeskError:
         return DeskError(
             f"the office of the group at {self._host}:{self._port} could not be asked: {why}. It "
             "runs in the driver: look whether that lives, and whether its address can be reached."
         )
+
+
+def _heard(answers: BinaryIO) -> bytes:
+    """A line. Raises ConnectionResetError where there is none."""
+    line = answers.readline(LONGEST_LINE)
+    if not line.endswith(b"\n"):
+        raise ConnectionResetError
+    return line
 
 
 def _said(error: OSError) -> str:

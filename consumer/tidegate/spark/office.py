@@ -164,9 +164,10 @@ class Office:
         """The state of a partition, as it is where its turn begins."""
         return self._do(lambda opened: opened.work.state_of(partition))
 
-    def checkpointed(self, partition: PartitionId) -> int | None:
-        """The last event of a partition that is in a checkpoint; None where it is not ours."""
-        return self._do(lambda opened: opened.work.stands(partition))
+    def checkpointed(self, partition: PartitionId, epoch: int) -> int | None:
+        """The last event of a partition that is in a checkpoint; None where it is not ours under
+        this epoch."""
+        return self._do(lambda opened: opened.work.stands(partition, epoch))
 
     def done(self, batch: int, states: Mapping[PartitionId, bytes | None] | None = None) -> None:
         """A batch is handled, and these are the states then; what is not named stays.

@@ -40,6 +40,9 @@ class Run(Protocol):
     def batch(self, frame: Any, batch: Batch) -> Mapping[PartitionId, bytes | None]:
         """Handles a batch; gives the states then."""
 
+    def failed(self) -> None:
+        """The batch that was handled does not count."""
+
     def tidy(self) -> None:
         """Between batches."""
 
@@ -152,6 +155,7 @@ class Query:
         try:
             self._office.done(batch.number, states)
         except BatchError as error:
+            self._run.failed()
             self._failed(Failure("BatchRefused", str(error)))
             return
         seconds = self._clock() - began_at

@@ -1,11 +1,13 @@
 """Runs the user's pipeline on one batch after another, and keeps what it writes.
 
     run = PipelineRun(pipeline, office, setup)
-    states = run.batch(frame, batch)         # then office.done(batch.number, states)
+    states = run.batch(frame, batch)         # then office.done(batch.number, states), or
+    run.failed()
     run.tidy()                               # between batches
 
-Rules: a batch that fails leaves nothing behind but versions of slices that nobody counts. What is
-kept in memory is a shortcut: every batch says where it begins, and what does not fit is read anew.
+Rules: a batch that fails leaves nothing behind: `failed` is to be called wherever it does after
+`batch` has returned. What is kept in memory is a shortcut: every batch says where it begins, and
+what does not fit is read anew.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class Desk(Protocol):
 
     def state_of(self, partition: str) -> bytes | None: ...
 
-    def checkpointed(self, partition: str) -> int | None: ...
+    def checkpointed(self, partition: str, epoch: int) -> int | None: ...
 
     def call(self, work: Coroutine[Any, Any, Any]) -> Any: ...
 
@@ -60,6 +62,22 @@ class PipelineRun:
 
     def batch(self, frame: Any, batch: Batch) -> dict[str, bytes | None]:
         """Handles a batch; the states of its partitions then. Raises whatever failed."""
+        for writer in self._writers.values():
+            writer.begin()
+        try:
+            return self._batch(frame, batch)
+        except BaseException:
+            self.failed()
+            raise
+
+    def failed(self) -> None:
+        """The last batch does not count. Before its events are put aside, what was counted of them
+        is gone, if storage lets it; else it goes later."""
+        for writer in self._writers.values():
+            writer.failed()
+        self.tidy()
+
+    def _batch(self, frame: Any, batch: Batch) -> dict[str, bytes | None]:
         policy = self._setup.group.spec.delivery
 
         def state(partition: str) -> State:
@@ -75,7 +93,8 @@ class PipelineRun:
             # What was read of each partition is known once the job has run.
             turns = self._office.turns()
             ranges = {name: (turn.after.sequence, turn.to) for name, turn in turns.items()}
-            news = arrived(table, shape, slices, ranges)
+            # A partition may have been taken from us when some of it was in the frame already.
+            news = arrived(table, shape, slices, ranges, batch.turns.keys() - turns.keys())
             self._writer(output, shape, lateness_s).write(news, turns, states)
 
         context = PipelineContext(

@@ -1,9 +1,11 @@
 """Writes what a batch counted into the slices of one output, before the batch counts as handled.
 
 Rules:
-- Slices in memory count only where they end exactly where the batch begins. In every other case (a
-  partition came, a batch failed, an owner in between) they are read from their blobs again.
+- Slices in memory count only where they end exactly where the batch begins, in the same tenure, and
+  where the state there names them. In every other case (a partition came, a batch failed, an owner
+  in between) they are read from their blobs again.
 - Each slice with news is written whole: its projection, and a Parquet file.
+- Who is told that a batch failed forgets what it has counted, and removes what it has written.
 - Every version that the state named is looked for when a partition is taken over.
 """
 
@@ -11,11 +13,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tidegate.delivery.state import State
-from tidegate.slices.life import Held, OpenSlice, Trail, named_in, naming, state_key
+from tidegate.slices.life import Beyond, Files, Held, OpenSlice, Trail, named_in, naming, state_key
 from tidegate.slices.naming import PARQUET, PROJECTION, Version
 from tidegate.slices.opening import SUFFIXES, Blobs, stored_slice
 from tidegate.slices.shape import Shape, SliceStorageError
@@ -27,15 +29,19 @@ from tidegate.spark.positions import Turn
 from tidegate.spark.projecting import decoded, encoded
 
 Call = Callable[[Coroutine[Any, Any, Any]], Any]
-Files = list[tuple[Version, str, bytes]]
+Data = list[tuple[Version, str, bytes]]
 
 
 @dataclass(slots=True)
 class _Memory:
-    """What is known of a partition: its slices after the last batches, and its blobs."""
+    """What is known of a partition in a tenure: its slices after the last batch, what the state
+    says then, its blobs, and those of a batch of which nobody knows yet whether it counts."""
 
-    helds: list[Held[Contents]] = field(default_factory=list)
+    epoch: int
+    held: Held[Contents] | None = None
+    said: dict[str, int] | None = None
     trail: Trail = field(default_factory=Trail)
+    written: dict[Version, Beyond] = field(default_factory=dict)
 
 
 class SliceWriter:
@@ -59,58 +65,94 @@ class SliceWriter:
     ) -> None:
         """All that a batch has, of all its partitions. Raises SliceError."""
         # Looked at here: who makes them asks the same loop, which could not answer itself.
-        named = {
-            partition: named_in(states[partition].peek(state_key(self._output)), partition)
-            for partition in turns
-        }
+        said = {partition: states[partition].peek(self._key) for partition in turns}
+        named = {partition: named_in(each, partition) for partition, each in said.items()}
+        for partition, turn in turns.items():
+            self._recall(partition, turn, said[partition])
         helds: dict[str, Held[Contents]] = self._call(self._prepare(news, turns, named))
-        files: Files = []
+        files: Data = []
         after: dict[str, Held[Contents]] = {}
         for partition, turn in turns.items():
             written = self._merge(partition, helds[partition], news.get(partition, {}), files)
             after[partition] = helds[partition].advanced(written, turn.to, self.lateness_s)
         # Before they are written: of a batch that fails some may be there, and are to go as well.
         for version, _, _ in files:
-            self._memory[version.partition].trail.has(version)
+            memory = self._memory[version.partition]
+            memory.written[version] = memory.trail.writing(version, SUFFIXES)
         self._call(self._upload(files))
+        for version, _, _ in files:
+            self._memory[version.partition].trail.has(version)
         for partition, held in after.items():
             memory = self._memory[partition]
             for start, one in held.slices.items():
                 memory.trail.has(Version(partition, start, one.end))
             memory.trail.forget_closed(held.slices)
-            # The one before is what a batch that fails after this one begins with again.
-            memory.helds = [helds[partition], held]
-            states[partition][state_key(self._output)] = naming(held, memory.trail)
+            memory.held, memory.said = held, naming(held, memory.trail)
+            states[partition][self._key] = dict(memory.said)
 
-    def tidy(self, stands: Callable[[str], int | None], seconds: float = 60.0) -> None:
-        """Removes versions that no checkpoint needs; `stands` says which event is in one. What
-        takes longer than so many seconds is left for the next time. Raises SliceStorageError."""
+    def begin(self) -> None:
+        """Another batch begins: the one before has counted, or its failure was told."""
+        for memory in self._memory.values():
+            memory.written = {}
+
+    def failed(self) -> None:
+        """The batch does not count: nor does what was written for it, which `tidy` removes."""
+        for partition, memory in self._memory.items():
+            if memory.written:
+                beyond = {**memory.trail.beyond, **memory.written}
+                self._memory[partition] = _Memory(memory.epoch, trail=Trail(beyond=beyond))
+
+    def tidy(self, stands: Callable[[str, int], int | None], seconds: float = 60.0) -> None:
+        """Removes versions that no checkpoint needs; `stands` says of a partition, under an epoch,
+        which event is in one. What takes longer than so many seconds is left for the next time.
+        Raises SliceStorageError."""
         gone: list[Version] = []
-        for partition in list(self._memory):
-            sequence = stands(partition)
+        beyond: dict[Version, Files] = {}
+        for partition, memory in list(self._memory.items()):
+            sequence = stands(partition, memory.epoch)
             if sequence is None:
                 del self._memory[partition]  # whoever has it now tidies up
                 continue
-            trail = self._memory[partition].trail
-            gone += [Version(partition, start, end) for start, end in trail.removable(sequence)]
-        if gone:
-            self._call(self._remove(gone, seconds))
-            for version in gone:
-                self._memory[version.partition].trail.gone(version.start, version.end)
+            places = memory.trail.removable(sequence)
+            gone += [Version(partition, start, end) for start, end in places]
+            beyond |= memory.trail.withdrawable(sequence)
+        if not (gone or beyond):
+            return
+        self._call(self._remove(gone, beyond, seconds))
+        for version in gone:
+            self._memory[version.partition].trail.gone(version.start, version.end)
+        for version in beyond:
+            self._memory[version.partition].trail.withdrawn((version,))
 
-    async def _remove(self, gone: list[Version], seconds: float) -> None:
+    async def _remove(
+        self, gone: list[Version], beyond: Mapping[Version, Files], seconds: float
+    ) -> None:
         try:
             async with asyncio.timeout(seconds):
+                await self._blobs.withdraw(beyond)
                 await self._blobs.remove(gone, SUFFIXES)
         except TimeoutError:
             raise SliceStorageError(
-                f"{len(gone)} old versions were not removed within {seconds:.1f} s"
+                f"{len(gone) + len(beyond)} old versions were not removed within {seconds:.1f} s"
             ) from None
 
     async def close(self) -> None:
         await self._blobs.close()
 
+    @property
+    def _key(self) -> str:
+        return state_key(self._output)
+
     # --- before
+
+    def _recall(self, partition: str, turn: Turn, said: dict[str, int] | None) -> None:
+        """What is known of a partition where a turn begins, without what does not fit."""
+        memory = self._memory.get(partition)
+        if memory is None or memory.epoch != turn.epoch:
+            memory = self._memory[partition] = _Memory(turn.epoch)
+        held = memory.held
+        if held is None or held.through != turn.after.sequence or memory.said != said:
+            memory.held, memory.trail = None, Trail(beyond=memory.trail.beyond)
 
     async def _prepare(
         self,
@@ -128,12 +170,10 @@ class SliceWriter:
     async def _held(
         self, partition: str, turn: Turn, starts: Iterable[int], named: Mapping[int, int]
     ) -> Held[Contents]:
-        memory = self._memory.setdefault(partition, _Memory())
-        after = turn.after.sequence
-        held = next((held for held in memory.helds if held.through == after), None)
-        looked: set[int] = set()
+        memory = self._memory[partition]
+        after, held = turn.after.sequence, memory.held
+        looked = memory.trail.unseen()
         if held is None:
-            memory.trail = Trail()
             held = Held(after)
             looked.update(named)
         looked.update(start for start in starts if start not in held.slices)
@@ -170,7 +210,7 @@ class SliceWriter:
         partition: str,
         held: Held[Contents],
         news: Mapping[int, Arrived],
-        files: Files,
+        files: Data,
     ) -> dict[int, OpenSlice[Contents]]:
         written = {}
         for start, arrived in news.items():
@@ -184,5 +224,12 @@ class SliceWriter:
             written[start] = OpenSlice(arrived.end, contents)
         return written
 
-    async def _upload(self, files: Files) -> None:
-        await together(self._blobs.put(*file) for file in files)
+    async def _upload(self, files: Data) -> None:
+        await together(self._put(*file) for file in files)
+
+    async def _put(self, version: Version, suffix: str, data: bytes) -> None:
+        memory = self._memory[version.partition]
+        etag = memory.trail.etag(version, suffix)
+        written = await self._blobs.put(version, suffix, data, etag)
+        one = memory.written[version]
+        memory.written[version] = replace(one, files={**one.files, suffix: written})

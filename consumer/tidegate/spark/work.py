@@ -131,10 +131,10 @@ class Work:
         held = self._granted.get(partition) or self.held.get(partition)
         return None if held is None else held.state
 
-    def stands(self, partition: PartitionId) -> int | None:
-        """The last event of it that is in a checkpoint; None where it is not held."""
+    def stands(self, partition: PartitionId, epoch: int) -> int | None:
+        """Its last event that is in a checkpoint; None where it is not held under this epoch."""
         held = self.held.get(partition)
-        return None if held is None else held.stands.sequence
+        return None if held is None or held.epoch != epoch else held.stands.sequence
 
     def done(self, number: int, states: States) -> None:
         """A batch is handled. Raises BatchError; what was not read whole has failed by then."""

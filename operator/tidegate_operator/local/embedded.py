@@ -17,14 +17,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidegate_operator.local.azurite import find_azurite
+from tidegate_operator.local.azurite import fetched, find_azurite
 from tidegate_operator.local.given import Given
 from tidegate_operator.local.places import COSMOS, EVENTS, STORAGE
 from tidegate_operator.local.ports import free_port
 from tidegate_operator.local.processes import Process
 from tidegate_operator.local.state import State
 
-_READY_S, _FETCHED_READY_S = 60.0, 600.0
+_READY_S = 60.0
 _END_S = 20.0
 _LOOK_S = 0.05
 _TAIL = 1500
@@ -42,7 +42,7 @@ class EmbeddedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class Plan:
     """One of them."""
 
     name: str
@@ -50,7 +50,6 @@ class _Plan:
     port: int
     # What it says when it can be asked.
     is_ready: re.Pattern[str]
-    ready_s: float = _READY_S
 
 
 class Embedded:
@@ -84,12 +83,12 @@ class Embedded:
         for _, process, _ in self._running:
             process.kill()
 
-    async def start(self, plan: _Plan, logs: Path, variables: Mapping[str, str]) -> str:
+    async def start(self, plan: Plan, logs: Path, variables: Mapping[str, str]) -> str:
         """What it said until it was ready. Raises EmbeddedError."""
         log = logs / f"{plan.name}.log"
         process = await Process.started(plan.command, variables, log)
         self._running.append((plan.name, process, log))
-        until = time.monotonic() + plan.ready_s
+        until = time.monotonic() + _READY_S
         while True:
             said = log.read_text(encoding="utf-8", errors="replace")
             if plan.is_ready.search(said):
@@ -98,7 +97,7 @@ class Embedded:
                 raise EmbeddedError(f"the embedded {plan.name} does not start: {_tail(log)}")
             if time.monotonic() > until:
                 raise EmbeddedError(
-                    f"the embedded {plan.name} is not ready after {plan.ready_s:g} s: {_tail(log)}"
+                    f"the embedded {plan.name} is not ready after {_READY_S:g} s: {_tail(log)}"
                 )
             await asyncio.sleep(_LOOK_S)
 
@@ -127,10 +126,12 @@ async def embedded(
         stack.push_async_callback(running.stop)
         if STORAGE in wanted:
             azurite = find_azurite(environment)
-            if azurite.is_fetched:
-                say("Azurite is not installed: npx fetches it (about 40 MB), once")
+            command = azurite.command
             port = port_of(state, "storage")
-            plan = _storage_plan(azurite.command, port, state, is_fetched=azurite.is_fetched)
+            if azurite.fetch:
+                say("Azurite is not installed: npx fetches it (about 40 MB), once")
+                command = await fetched(azurite, environment, state.logs / "storage-fetch.log")
+            plan = _storage_plan(command, port, state)
             await running.start(plan, state.logs, environment)
             running.connections[STORAGE] = (
                 f"DefaultEndpointsProtocol=http;AccountName={_ACCOUNT};AccountKey={_ACCOUNT_KEY};"
@@ -171,8 +172,8 @@ def port_of(state: State, name: str) -> int:
     return port
 
 
-def _storage_plan(command: Sequence[str], port: int, state: State, *, is_fetched: bool) -> _Plan:
-    return _Plan(
+def _storage_plan(command: Sequence[str], port: int, state: State) -> Plan:
+    return Plan(
         "storage",
         (
             *command,
@@ -182,11 +183,10 @@ def _storage_plan(command: Sequence[str], port: int, state: State, *, is_fetched
         ),
         port,
         re.compile(r"successfully listens on "),
-        _FETCHED_READY_S if is_fetched else _READY_S,
     )
 
 
-def _hub_plan(given: Given, partitions: int, port: int, state: State) -> _Plan:
+def _hub_plan(given: Given, partitions: int, port: int, state: State) -> Plan:
     hubs = [
         word
         for name, groups in sorted(given.wanted.hubs.items())
@@ -194,10 +194,10 @@ def _hub_plan(given: Given, partitions: int, port: int, state: State) -> _Plan:
     ]
     command = (sys.executable, "-m", "tidegate_hub", "serve", "--port", str(port))
     where = ("--data", str(state.hub))
-    return _Plan("hub", (*command, *where, *hubs), port, re.compile(r"^ready", re.MULTILINE))
+    return Plan("hub", (*command, *where, *hubs), port, re.compile(r"^ready", re.MULTILINE))
 
 
-def _cosmos_plan(given: Given, ranges: int, port: int, state: State) -> _Plan:
+def _cosmos_plan(given: Given, ranges: int, port: int, state: State) -> Plan:
     # What is read has as many ranges as a hub has partitions; leases and letters have one.
     containers = [
         word
@@ -206,7 +206,7 @@ def _cosmos_plan(given: Given, ranges: int, port: int, state: State) -> _Plan:
     ]
     command = (sys.executable, "-m", "tidegate_cosmos", "serve", "--port", str(port))
     where = ("--admin-port", "0", "--data", str(state.cosmos))
-    return _Plan(
+    return Plan(
         "cosmos", (*command, *where, *containers), port, re.compile(r"^ready", re.MULTILINE)
     )
 

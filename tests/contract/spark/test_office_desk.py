@@ -16,7 +16,10 @@ from support.played_spark import PlayedSpark
 from tidegate.delivery.letters import DeadLetter, encode_letter
 from tidegate.model import Position
 from tidegate.spark.desk_client import DeskClient, DeskError, RefusedError
+from tidegate.spark.desk_seal import Seal
 from tidegate.spark.positions import TurnRead
+
+NONCE = "0123456789abcdef" * 2
 
 
 class Line:
@@ -30,17 +33,28 @@ class Line:
     def say(self, text: bytes) -> None:
         self._socket.sendall(text)
 
-    def ask(self, question: Any) -> Any:
-        self.say(json.dumps(question).encode() + b"\n")
-        return self.answer()
+    def meet(self, token: str) -> Any:
+        """What comes of it when it proves that it has the token."""
+        self.say(json.dumps({"nonce": NONCE}).encode() + b"\n")
+        nonces = NONCE, json.loads(self._answers.readline())["nonce"]
+        self.ours, self.desks = (Seal(token, each, *nonces) for each in ("asker", "desk"))
+        return self.ask({})
 
-    def answer(self) -> Any:
+    def ask(self, question: Any) -> Any:
+        return self.ask_for(json.dumps(question).encode())
+
+    def ask_for(self, message: bytes) -> Any:
+        self.sealed = self.ours.sealed(message)
+        self.say(self.sealed)
+        line = self.heard()
+        return None if line is None else json.loads(self.desks.opened(line))
+
+    def heard(self) -> bytes | None:
         """None where the connection was closed."""
         try:
-            line = self._answers.readline()
+            return self._answers.readline() or None
         except ConnectionError:
             return None
-        return json.loads(line) if line else None
 
     def close(self) -> None:
         self._answers.close()
@@ -60,7 +74,9 @@ async def spark(new_place: Any) -> AsyncIterator[PlayedSpark]:
 async def test_who_has_not_the_token_is_cut_off_without_a_word(spark: PlayedSpark) -> None:
     for first in (
         b'{"token": "wrong"}\n',
-        b'{"token": "\\ud800"}\n',
+        b'{"nonce": "wrong"}\n',
+        b'{"nonce": "\\ud800"}\n',
+        b'{"nonce": 7}\n',
         b'{"ask": "plan"}\n',
         b"nonsense\n",
         b"[]\n",
@@ -69,24 +85,70 @@ async def test_who_has_not_the_token_is_cut_off_without_a_word(spark: PlayedSpar
         line = Line(spark.office.address)
         try:
             line.say(first)
-            assert line.answer() is None, first
+            assert line.heard() is None, first
         finally:
             line.close()
+    line = Line(spark.office.address)
+    assert line.meet("wrong") is None
+    line.close()
     wrong = DeskClient(spark.office.address, "wrong")
     with pytest.raises(DeskError, match="token is not its own"):
         await asyncio.to_thread(wrong.plan)
     assert await spark.batch() is not None
 
 
+async def test_what_somebody_has_listened_to_can_be_said_neither_again_nor_otherwise(
+    spark: PlayedSpark,
+) -> None:
+    heard = Line(spark.office.address)
+    assert heard.meet(spark.office.token) == {}
+    hello = heard.sealed
+    assert heard.ask({"ask": "plan"})["offset"]
+    heard.say(heard.sealed)
+    assert heard.heard() is None
+    other = Line(spark.office.address)
+    other.say(json.dumps({"nonce": NONCE}).encode() + b"\n")
+    assert other.heard()
+    other.say(hello)
+    assert other.heard() is None
+    unsealed = Line(spark.office.address)
+    assert unsealed.meet(spark.office.token) == {}
+    unsealed.say(b'{"ask": "plan"}\n')
+    assert unsealed.heard() is None
+    for line in (heard, other, unsealed):
+        line.close()
+
+
+async def test_an_office_that_does_not_prove_that_it_has_the_token_is_told_nothing(
+    spark: PlayedSpark,
+) -> None:
+    told: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        told.append(await reader.readline())
+        writer.write(json.dumps({"nonce": NONCE}).encode() + b"\n")
+        told.append(await reader.readline())
+        writer.write(b"0" * 64 + b" {}\n")
+        told.append(await reader.read())
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        client = DeskClient(f"127.0.0.1:{port}", spark.office.token)
+        with pytest.raises(DeskError, match="does not prove that it has the token"):
+            await asyncio.to_thread(client.stolen, 1, "0", 1, None)
+    assert spark.office.token.encode() not in b"".join(told)
+    assert b"stolen" not in b"".join(told)
+
+
 async def test_nonsense_is_answered_in_words_and_harms_nobody(spark: PlayedSpark) -> None:
     batch = await spark.next_batch()
     assert batch is not None
     line = Line(spark.office.address)
-    assert line.ask({"token": spark.office.token}) == {}
+    assert line.meet(spark.office.token) == {}
     assert "there are: aside, begin" in line.ask({"ask": "rm -rf"})["error"]
     assert "no JSON" in line.ask([])["error"]
-    line.say(b"{" * 100_000 + b"\n")
-    assert "no JSON" in line.answer()["error"]
+    assert "no JSON" in line.ask_for(b"{" * 100_000)["error"]
     for question, words in (
         ({"ask": "plan", "events": -1}, "'events' is -1"),
         ({"ask": "plan", "events": "many"}, "'events' is 'many'"),
@@ -101,7 +163,7 @@ async def test_nonsense_is_answered_in_words_and_harms_nobody(spark: PlayedSpark
     report = TurnRead(batch.number, "0", batch.turns["0"].epoch, "x", 10_000).as_dict()
     assert "the turn goes from 0 to 9" in line.ask({"ask": "report", **report})["error"]
     line.say(b"x" * (9 << 20))
-    assert line.answer() is None
+    assert line.heard() is None
     line.close()
 
     await spark.read_all(batch)

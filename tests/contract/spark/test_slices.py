@@ -44,7 +44,8 @@ async def test_a_slice_is_written_found_and_read_by_ranges(blobs: SliceBlobs) ->
     await blobs.put(version, PROJECTION, data)
     await blobs.put(version, PARQUET, b"x")
     await blobs.put(Version("30", START, 1), PROJECTION, data)
-    assert await blobs.versions(version) == {version: {PROJECTION, PARQUET}}
+    listed = await blobs.versions(version)
+    assert {one: set(files) for one, files in listed.items()} == {version: {PROJECTION, PARQUET}}
     assert await blobs.get(version, PROJECTION) == data
 
     async def read(offset: int, length: int) -> bytes:
@@ -67,11 +68,36 @@ async def test_who_takes_over_goes_on_with_the_version_of_the_checkpoint(blobs: 
     assert stored is not None
     assert stored[0].end == 9
     assert len(plain_from(stored[1])) == 9
-    left = await blobs.versions(Version(PARTITION, START, 0))
-    assert {version.end for version in left} == {5, 9}
+    assert await ends(blobs) == {5, 9, 12, 14}, "a later owner may have written what lies beyond"
     assert trail.removable(9) == [(START, 5)]
+    assert not trail.withdrawable(10)
+    beyond = trail.withdrawable(11)
+    assert {version.end for version in beyond} == {12, 14}
+    again = Version(PARTITION, START, 14)
+    await blobs.put(again, PROJECTION, b"of the next owner", beyond[again][PROJECTION])
+    await blobs.withdraw(beyond)
+    assert await ends(blobs) == {5, 9, 14}
+    assert await blobs.get(again, PROJECTION) == b"of the next owner"
     with pytest.raises(SliceError, match="belongs to the checkpoint and is not there"):
         await stored_slice(blobs, Version(PARTITION, START, 0), 10, 8, trail)
+
+
+async def test_nobody_writes_over_what_another_has_written_since_he_looked(
+    blobs: SliceBlobs,
+) -> None:
+    version = Version(PARTITION, START, 1)
+    etag = await blobs.put(version, PROJECTION, b"first")
+    with pytest.raises(SliceStorageError, match="written meanwhile"):
+        await blobs.put(version, PROJECTION, b"by one who thinks that there is nothing")
+    assert (await blobs.versions(version))[version] == {PROJECTION: etag}
+    assert await blobs.put(version, PROJECTION, b"second", etag) != etag
+    with pytest.raises(SliceStorageError, match="written meanwhile"):
+        await blobs.put(version, PROJECTION, b"late", etag)
+    assert await blobs.get(version, PROJECTION) == b"second"
+
+
+async def ends(blobs: SliceBlobs) -> set[int]:
+    return {version.end for version in await blobs.versions(Version(PARTITION, START, 0))}
 
 
 async def test_what_is_removed_twice_is_no_matter(blobs: SliceBlobs) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,17 @@ def test_what_cannot_be_compared_is_not_called_wrong(
     monkeypatch.setenv("STORAGE", "UseDevelopmentStorage=true")
     assert homes(["check", str(tmp_path / "no-truth.json")]) == 1
     assert "no-truth.json" in capsys.readouterr().err
+
+
+def test_the_folder_of_a_demo_that_was_killed_goes_with_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo_settings, "ROOT", tmp_path)
+    monkeypatch.setenv("ENGINE", "python")
+    killed = tmp_path / ".tools" / "demo" / "run-killed"
+    (killed / "storage").mkdir(parents=True)
+    with ExitStack() as one, ExitStack() as other:
+        first = demo_settings.new_folder(one, Settings.read())
+        second = demo_settings.new_folder(other, Settings.read())
+        assert first.is_dir() and second.is_dir() and not killed.exists()
+    assert not list(killed.parent.iterdir())

@@ -137,6 +137,18 @@ async def test_the_cookie_holds_no_token_and_opens_nothing_else(cluster: Served)
         assert await cluster.status("/who", headers=kept) == 401
 
 
+async def test_the_page_says_where_the_token_is_kept(cluster: Served) -> None:
+    hours = f"{int(SESSION_S // 3600)} hours".replace("12", "twelve")
+    async with aiohttp.ClientSession() as session:
+        for shown in ({}, {"token": "nobody"}):
+            how = "POST" if shown else "GET"
+            async with session.request(how, f"{cluster.url}/login", data=shown) as answer:
+                said = await answer.text()
+            assert "The token stays in the memory of the operator" in said
+            assert hours in said
+            assert "token is kept in this browser" not in said
+
+
 def test_a_session_ends_by_itself_and_there_are_only_so_many() -> None:
     time = [0.0]
     sessions = Sessions(lambda: time[0])

@@ -68,8 +68,8 @@ class World:
         self.standing = Standing()
         self.lives: list[PlayedQuery] = []
         self.now = 100.0
-        self.tidied = 0
-        run = SimpleNamespace(batch=lambda frame, batch: work(), tidy=self._tidy)
+        self.tidied = self.failed = 0
+        run = SimpleNamespace(batch=lambda frame, batch: work(), failed=self._fail, tidy=self._tidy)
         self.query = Query(
             self._begin,
             run,
@@ -86,6 +86,9 @@ class World:
 
     def _tidy(self) -> None:
         self.tidied += 1
+
+    def _fail(self) -> None:
+        self.failed += 1
 
     def look(self, after_s: float = 0.0) -> None:
         self.now += after_s
@@ -145,6 +148,7 @@ def test_a_batch_that_was_not_read_whole_is_not_told_as_failed_again(tmp_path: P
     assert world.office.told == []
     assert world.standing.failed == {"BatchRefused": 1}
     assert world.standing.last_batch is None
+    assert world.failed == 1, "what the pipeline wrote would count"
 
 
 def test_a_batch_whose_partitions_went_away_is_passed(tmp_path: Path) -> None:

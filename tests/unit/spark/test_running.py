@@ -45,17 +45,18 @@ class Desk:
         self.turn = Turn("0", 1, Position("-1", -1), 9)
         self.state: bytes | None = b'{"seen":1}'
         self.stands = 9
+        self.is_lost = False
         self._is_at_work = False
 
     def turns(self) -> dict[str, Turn]:
         self._check()
-        return {"0": self.turn}
+        return {} if self.is_lost else {"0": self.turn}
 
     def state_of(self, partition: str) -> bytes | None:
         self._check()
         return self.state
 
-    def checkpointed(self, partition: str) -> int | None:
+    def checkpointed(self, partition: str, epoch: int) -> int | None:
         self._check()
         return self.stands
 
@@ -85,14 +86,15 @@ def run_of(tmp_path: Path, desk: Desk, function: Any) -> running.PipelineRun:
     return running.PipelineRun(Pipeline("pipeline", function), desk, set_up(path, SECRETS), "m")
 
 
-def frame(sequence: int) -> Any:
+def frame(sequence: int, partitions: tuple[str, ...] = ("0",)) -> Any:
+    rows = len(partitions)
     table = pa.table(
         {
-            "partition": ["0"],
-            "minute": pa.array([60], pa.int64()),
-            "sequence": pa.array([sequence], pa.int64()),
-            "home": ["a"],
-            "count": pa.array([1], pa.int64()),
+            "partition": list(partitions),
+            "minute": pa.array([60] * rows, pa.int64()),
+            "sequence": pa.array([sequence] * rows, pa.int64()),
+            "home": ["a"] * rows,
+            "count": pa.array([1] * rows, pa.int64()),
         }
     )
     return SimpleNamespace(toArrow=lambda: table)
@@ -166,9 +168,25 @@ def test_a_batch_that_fails_after_it_wrote_leaves_no_state_and_comes_again(
     run = run_of(tmp_path, desk, failing)
     with pytest.raises(ValueError, match="after all"):
         run.batch(frame(7), batch_of([desk.turn], 1))
+    assert not blobs.blobs, "what was counted of events that may be put aside"
     fails.clear()
     again = run.batch(frame(7), batch_of([desk.turn], 2))
     assert again == {"0": b'{"seen":2,"slices/activity":{"19700101T000100Z":7}}'}
+
+
+def test_a_partition_that_was_lost_in_mid_batch_fails_neither_the_batch_nor_its_events(
+    tmp_path: Path, blobs: MemoryBlobs
+) -> None:
+    desk = Desk()
+    other = Turn("1", 1, Position("-1", -1), 9)
+    run = run_of(tmp_path, desk, pipeline)
+    states = run.batch(frame(7, ("0", "1")), batch_of([desk.turn, other], 1))
+    assert states == {"0": b'{"seen":2,"slices/activity":{"19700101T000100Z":7}}'}
+    assert all("/0/" in name for name in blobs.blobs)
+    desk.is_lost = True
+    assert run.batch(frame(8), batch_of([desk.turn], 2)) == {"0": b'{"seen":2}'}
+    with pytest.raises(SliceError, match="partition '2' is none of this batch's"):
+        run.batch(frame(8, ("2",)), batch_of([desk.turn], 3))
 
 
 def test_the_columns_of_an_output_stay_the_same_while_a_pipeline_runs(

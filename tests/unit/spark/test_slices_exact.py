@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import count
 
 import pytest
@@ -11,61 +11,20 @@ from hypothesis import strategies as st
 
 from support.slice_members import (
     PARTITION,
-    SHAPE,
     Member,
     Place,
     PlainMember,
     Reading,
     expected,
 )
-from support.slice_store import Killed, MemoryBlobs, run
-from tidegate.delivery.state import State
-from tidegate.model import Position
+from support.slice_store import Killed, MemoryBlobs
 from tidegate.slices.naming import PARQUET, PROJECTION, Version
-from tidegate.spark.positions import Turn
 
-pa = pytest.importorskip("pyarrow", reason="pyarrow comes with the layer `spark`")
+pytest.importorskip("pyarrow", reason="pyarrow comes with the layer `spark`")
 
-from tidegate.spark.arriving import arrived  # noqa: E402
-from tidegate.spark.parquet import parquet  # noqa: E402
-from tidegate.spark.projecting import decoded  # noqa: E402
-from tidegate.spark.slice_writer import SliceWriter  # noqa: E402
-
-
-def table(events: Sequence[Reading]) -> object:
-    """The events as Spark would have aggregated them, or not at all: a row each."""
-    return pa.table(
-        {
-            "partition": [PARTITION] * len(events),
-            "minute": pa.array([event.at // 60 * 60 for event in events], pa.int64()),
-            "sequence": pa.array([event.sequence_number for event in events], pa.int64()),
-            "home": pa.array([event.home for event in events], pa.string()),
-            "kind": pa.array([event.kind for event in events], pa.string()),
-            **{
-                column.name: pa.array([event.values[at] for event in events], pa.int64())
-                for at, column in enumerate(SHAPE.columns)
-            },
-        }
-    )
-
-
-class SparkMember:
-    """The writer of a driver."""
-
-    def __init__(self, blobs: MemoryBlobs) -> None:
-        self.writer = SliceWriter("out", SHAPE, 60, blobs, run)
-
-    def handle(self, events: Sequence[Reading], place: Place) -> Place:
-        end = events[-1].sequence_number
-        turn = Turn(PARTITION, 1, Position(str(place.sequence), place.sequence), end)
-        state = State(PARTITION, place.state, 1 << 20)
-        news = arrived(table(events), SHAPE, "minute", {PARTITION: (place.sequence, end)})
-        self.writer.write(news, {PARTITION: turn}, {PARTITION: state})
-        state.commit()
-        return Place(end, state.encoded())
-
-    def tidy(self, stands: int) -> None:
-        self.writer.tidy(lambda partition: stands)
+from support.slice_spark import SparkMember
+from tidegate.spark.parquet import parquet
+from tidegate.spark.projecting import decoded
 
 
 @st.composite
@@ -85,8 +44,9 @@ def readings(draw: st.DrawFn) -> list[Reading]:
 EXAMPLES = 300
 
 # What happens next: so many events are handled, once or twice; the checkpoint is written; old
-# versions are removed; a batch fails at a write; another member has the partition for a while; the
-# member ends, perhaps in the middle of a write, and another goes on (of that engine).
+# versions are removed; a batch fails at a write; or fails after all of it, and its events are put
+# aside; another member has the partition for a while; the member ends, perhaps in the middle of a
+# write, and another goes on (of that engine).
 STEPS = st.lists(
     st.tuples(st.just("handle"), st.integers(1, 12))
     | st.tuples(st.just("handle"), st.integers(1, 12))
@@ -103,8 +63,12 @@ STEPS = st.lists(
 class Story:
     """One partition, its checkpoint and its blobs, through all that happens."""
 
-    def __init__(self, events: Sequence[Reading], engine: int) -> None:
+    def __init__(
+        self, events: Sequence[Reading], engine: int, poison: Collection[int] = ()
+    ) -> None:
         self.events = events
+        self.poison = frozenset(poison)
+        self.epoch = 0
         self.blobs = MemoryBlobs()
         self.checkpoint = self.place = Place()
         self.is_killed = False
@@ -112,8 +76,29 @@ class Story:
         self.reach = len(events) - 1
         self.member = self.new_member(engine)
 
+    @property
+    def counted(self) -> list[Reading]:
+        return [event for event in self.events if event.sequence_number not in self.poison]
+
     def new_member(self, engine: int) -> Member:
-        return SparkMember(self.blobs) if engine else PlainMember(self.blobs)
+        return self.begun(SparkMember(self.blobs) if engine else PlainMember(self.blobs))
+
+    def begun(self, member: Member) -> Member:
+        self.epoch += 1
+        member.begin(self.epoch)
+        return member
+
+    def handle(self, events: Sequence[Reading]) -> None:
+        """A batch that fails once it has written, because of one of its events, is tried again
+        without what follows; what fails by itself is put aside."""
+        ill = [at for at, one in enumerate(events) if one.sequence_number in self.poison]
+        self.place = self.member.handle(events, self.place, fails=bool(ill))
+        if ill and ill[0]:
+            self.place = self.member.handle(events[: ill[0]], self.place)
+        elif ill:
+            self.place = self.member.handle(events[:1], self.place, fails=True)
+            self.member.tidy(self.checkpoint.sequence)
+            self.place = Place(events[0].sequence_number, self.place.state)
 
     def step(self, what: str, number: int) -> None:
         try:
@@ -121,7 +106,7 @@ class Story:
                 at = self.place.sequence
                 left = [one for one in self.events[: self.reach] if one.sequence_number > at]
                 if left:
-                    self.place = self.member.handle(left[:number], self.place)
+                    self.handle(left[:number])
             elif what == "checkpoint":
                 self.checkpoint = self.place
             elif what == "tidy":
@@ -129,7 +114,7 @@ class Story:
             elif what == "lend":
                 mine, self.member = self.member, self.new_member(number)
                 self.step("handle", 3)
-                self.member = mine
+                self.member = self.begun(mine)
             elif what == "kill":
                 raise Killed
             else:
@@ -162,19 +147,42 @@ def test_what_a_failed_batch_has_written_is_removed_by_the_same_driver() -> None
     assert {name.rsplit("/", 1)[1].split(".")[0] for name in story.blobs.blobs} == {f"{2:020}"}
 
 
+@pytest.mark.parametrize("engine", [0, 1])
+def test_an_event_that_was_put_aside_after_it_was_written_counts_in_no_slice(engine: int) -> None:
+    events = [Reading(number, 6_000, "home-0", "door", 0) for number in range(5)]
+    # The last has a minute of its own, which nothing else comes for.
+    events.append(Reading(5, 6_060, "home-0", "door", 0))
+    story = Story(events, engine, {3, 5})
+    story.reach = len(events)
+    for what, number in (("handle", 3), ("checkpoint", 0), ("handle", 1), ("checkpoint", 0)):
+        story.step(what, number)
+    assert story.place.sequence == 3
+    story.step("tidy", 0)
+    story.step("handle", 1)
+    for what in ("checkpoint", "tidy", "kill"):
+        story.step(what, engine)
+    # Another process goes on where the state says, and finds what it names.
+    story.step("handle", 1)
+    (name,) = [name for name in story.blobs.blobs if name.endswith(PROJECTION)]
+    version = Version(PARTITION, 6_000, 4)
+    assert name == version.name("out")
+    assert story.blobs.blobs[name] == expected(story.counted)[6_000][1].encoded(version)
+
+
 @pytest.mark.slow
 @settings(deadline=None, max_examples=EXAMPLES)
-@given(readings(), st.integers(0, 1), STEPS)
+@given(readings(), st.integers(0, 1), STEPS, st.sets(st.integers(0, 40), max_size=4))
 def test_the_final_blobs_are_the_same_whatever_happened_on_the_way(
-    events: list[Reading], engine: int, steps: list[tuple[str, int]]
+    events: list[Reading], engine: int, steps: list[tuple[str, int]], ill: set[int]
 ) -> None:
-    story = Story(events, engine)
+    # The last is handled: who reads a partition tidies it up.
+    story = Story(events, engine, {one.sequence_number for one in events[:-1]} & ill)
     for what, number in steps:
         story.step(what, number)
     story.to_the_end()
     wanted = {
         Version(PARTITION, start, end).name("out"): contents.encoded(Version(PARTITION, start, end))
-        for start, (end, contents) in expected(events).items()
+        for start, (end, contents) in expected(story.counted).items()
     }
     projections = {name: data for name, data in story.blobs.blobs.items() if PROJECTION in name}
     assert projections == wanted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import socket
 import stat
 from pathlib import Path
@@ -10,8 +12,8 @@ import pytest
 
 from tidegate.settings import SettingsError
 from tidegate_operator.kube_errors import Invalid
-from tidegate_operator.local.azurite import VARIABLE, find_azurite
-from tidegate_operator.local.embedded import EmbeddedError, port_of
+from tidegate_operator.local.azurite import VARIABLE, Azurite, fetched, find_azurite
+from tidegate_operator.local.embedded import Embedded, EmbeddedError, Plan, port_of
 from tidegate_operator.local.given import Given
 from tidegate_operator.local.places import Wanted
 from tidegate_operator.local.refreshing import Refreshing
@@ -92,13 +94,49 @@ def test_azurite_is_found_or_it_is_said_what_to_install(
     )
     with pytest.raises(SettingsError, match=r"no npm to fetch it\. Install Node 20"):
         find_azurite({"PATH": str(tmp_path)})
-    for name in ("npx", "azurite-blob"):
-        program = tmp_path / name
-        program.write_text("#!/bin/sh\n")
-        program.chmod(0o755)
-        found = find_azurite({"PATH": str(tmp_path)})
-        assert found.command[0] == str(program)
-        assert found.is_fetched == (name == "npx")
+    npx = program(tmp_path / "npx")
+    with pytest.raises(SettingsError, match="Node is not there to run Azurite"):
+        find_azurite({"PATH": str(tmp_path)})
+    program(tmp_path / "node")
+    found = find_azurite({"PATH": str(tmp_path)})
+    assert (found.command, found.fetch[0]) == ((), str(npx))
+    installed = program(tmp_path / "azurite-blob")
+    assert find_azurite({"PATH": str(tmp_path)}) == Azurite((str(installed),))
+
+
+def program(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(("#!/bin/sh", *lines, "")))
+    path.chmod(0o755)
+    return path
+
+
+async def test_an_azurite_that_npx_has_fetched_is_told_to_end_itself_and_npx_is_gone_by_then(
+    tmp_path: Path,
+) -> None:
+    saved, script = tmp_path / "saved", tmp_path / "azurite.js"
+    script.write_text(
+        f"trap 'echo all > {saved}; exit 0' TERM\n"
+        "echo successfully listens on\nread line < $0.none\n"
+    )
+    os.mkfifo(f"{script}.none")
+    npx = program(tmp_path / "npx", "echo npm warn something >&2", f"echo {script}")
+    program(tmp_path / "node", 'exec /bin/sh "$@"')
+    environment = {"PATH": str(tmp_path)}
+    fetch = Azurite(fetch=(str(npx),))
+    command = await fetched(fetch, environment, tmp_path / "fetch.log")
+    assert command == (str(tmp_path / "node"), str(script))
+    running = Embedded()
+    plan = Plan("storage", command, 1, re.compile("successfully listens on"))
+    await running.start(plan, tmp_path, environment)
+    await running.stop()
+    assert saved.read_text() == "all\n"
+
+
+async def test_what_npx_says_when_it_fetches_nothing_is_told(tmp_path: Path) -> None:
+    program(tmp_path / "node")
+    npx = program(tmp_path / "npx", "echo npm error network >&2", "exit 1")
+    with pytest.raises(SettingsError, match=r"code 1\): npm error network"):
+        await fetched(Azurite(fetch=(str(npx),)), {"PATH": str(tmp_path)}, tmp_path / "log")
 
 
 class Saved:
