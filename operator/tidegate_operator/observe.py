@@ -7,6 +7,8 @@ Kubernetes are taken last, so that they are the newest.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tidegate.balance.listed import alive_members
@@ -33,7 +35,9 @@ from tidegate_operator.opening import open_group
 from tidegate_operator.own_pods import own_pods
 from tidegate_operator.own_workload import workload_of
 from tidegate_operator.secrets import Sight
-from tidegate_operator.spec import OperatorSpec, read_spec, secrets_of, wish_of
+from tidegate_operator.spec import OperatorSpec, read_spec_and_newer, secrets_of, wish_of
+
+_log = logging.getLogger("tidegate.operator")
 
 
 async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
@@ -140,8 +144,9 @@ def _spec(
             notes.spec = notes.setup = None
         notes.read, notes.spec_problem = read, None
         try:
-            notes.spec = read_spec(document)
+            notes.spec, newer = read_spec_and_newer(document)
             notes.secrets = secrets_of(notes.spec)
+            _tell_of_newer(metadata, newer)
         except SettingsError as problem:
             notes.spec_problem = problem
     if notes.spec_problem is None:
@@ -149,3 +154,13 @@ def _spec(
         return notes.spec, ()
     since = notes.troubles.setdefault("SpecInvalid", now)
     return notes.spec, (Failure("SpecInvalid", str(notes.spec_problem), since),)
+
+
+def _tell_of_newer(metadata: Document, newer: Sequence[str]) -> None:
+    """Once for each change of the group, and not as a trouble of it: nobody can mend it there."""
+    if newer:
+        _log.warning(
+            "%s/%s: %s: of a newer version than this operator, which does not do it. Upgrade the "
+            "operator, or take it out.",
+            metadata["namespace"], metadata["name"], ", ".join(newer),
+        )  # fmt: skip

@@ -165,6 +165,11 @@ class OperatorSpec(FileSpec):
 
 def read_spec(document: Mapping[str, Any]) -> OperatorSpec:
     """What a ConsumerGroup asks for, from its JSON document. Raises SettingsError."""
+    return read_spec_and_newer(document)[0]
+
+
+def read_spec_and_newer(document: Mapping[str, Any]) -> tuple[OperatorSpec, tuple[str, ...]]:
+    """The same, and the keys that are of a newer version than this. Raises SettingsError."""
     return reading.read_spec(OperatorSpec, document)
 
 

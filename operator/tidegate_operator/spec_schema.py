@@ -1,7 +1,9 @@
 """The structural schema of a section of settings: from its fields, with what `spec_rules` adds.
 
 Rules: pure. A field's text is its `help`; a default is in the schema where it is one value, so that
-`kubectl explain` and `kubectl get` show it. Sections that are left out stay left out, but for
+`kubectl explain` and `kubectl get` show it. The API server adds it to what groups say; a key that
+came later has none, or an operator of before, to which a rollback leads, is shown a key that it
+does not know and that nobody has written. Sections that are left out stay left out, but for
 `scaling`, which rules compare with.
 """
 
@@ -15,7 +17,7 @@ from typing import Any
 from tidegate.group_file.durations import LONGEST_TEXT, PATTERN, Duration
 from tidegate.group_file.fields import default_of, hints_of, inner_of, is_list, is_map, is_required
 from tidegate.group_file.names import camel_name
-from tidegate.group_file.spec import Secret, SourceSpec
+from tidegate.group_file.spec import LedgerSpec, Secret, SourceSpec
 from tidegate.sources.start import Start
 from tidegate_operator.spec import OperatorSpec
 from tidegate_operator.spec_rules import BOUNDS, RULES
@@ -25,6 +27,8 @@ from tidegate_operator.spec_status import StatusShape
 Schema = dict[str, Any]
 
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
+# Keys that older operators do not know, of sections that they do know.
+LATER = frozenset({(LedgerSpec, "settled_tick_s")})
 # Texts that no rule bounds.
 _LONGEST_TEXT = 1024
 
@@ -59,7 +63,7 @@ def _section(kind: type[Any], text: str, *, is_bounded: bool = True) -> Schema:
 
 def _field(kind: type[Any], each: Field[Any], hint: Any, *, is_bounded: bool) -> Schema:
     text = each.metadata.get("help", "")
-    found = {**_typed(hint, text, is_bounded=is_bounded), **_default(each, hint)}
+    found = {**_typed(hint, text, is_bounded=is_bounded), **_default(kind, each, hint)}
     for base in reversed(kind.__mro__):
         found |= BOUNDS.get((base, each.name), {})
     found |= each.metadata.get("schema", {})
@@ -98,7 +102,7 @@ def _typed(hint: Any, text: str, *, is_bounded: bool) -> Schema:
     return {**described, "type": _TYPES[hint], **most}
 
 
-def _default(each: Field[Any], hint: Any) -> Schema:
+def _default(kind: type[Any], each: Field[Any], hint: Any) -> Schema:
     if is_required(each):
         return {}
     if hint is ScalingSpec:
@@ -106,6 +110,8 @@ def _default(each: Field[Any], hint: Any) -> Schema:
         return {"default": _document(default_of(each))}
     if hint is ObjectiveSpec:
         # Were it stored, one that is written later would be merged with it, and there were two.
+        return {}
+    if any((base, each.name) in LATER for base in kind.__mro__):
         return {}
     value = default_of(each)
     if isinstance(value, Start):

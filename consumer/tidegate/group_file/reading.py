@@ -1,7 +1,9 @@
 """A group file as typed settings, or an error that says where, what and what to write. Pure.
 
 Rules: a key that is not known is refused by name, with the one that was probably meant; what is
-the operator's is passed over whole by a consumer. All is read before anything is tried.
+the operator's is passed over whole by a consumer. What an API server holds has been checked by the
+kind that it has: a key that is not known there is a newer version's, and is passed over and named.
+All is read before anything is tried.
 """
 
 from __future__ import annotations
@@ -52,15 +54,17 @@ def read_group(text: str, name: str, *, runs_code: bool = True) -> GroupFile:
             f"{name}: it has {len(found)} documents with apiVersion {API_VERSION} and kind {KIND}; "
             f"it is to have one{f'. It has {others}' if others else ''}"
         )
-    return _Reading(name, OPERATORS).group(found[0], FileSpec if runs_code else _WithoutCode)
+    return _Reading(name, OPERATORS, None).group(found[0], FileSpec if runs_code else _WithoutCode)
 
 
-def read_spec(kind: type[Section], document: Mapping[str, Any]) -> Section:
-    """The `spec` of a document that is values already, read whole as settings of this kind.
+def read_spec(kind: type[Section], document: Mapping[str, Any]) -> tuple[Section, tuple[str, ...]]:
+    """The `spec` of a document of an API server, as settings of this kind, and the keys that were
+    passed over.
 
     Raises FileError; what it says has no file and no lines.
     """
-    return _Reading("", {}).spec(kind, value_of(document))
+    passed_over: list[str] = []
+    return _Reading("", {}, passed_over).spec(kind, value_of(document)), tuple(passed_over)
 
 
 def check_group(kind: type[Section], value: Value, name: str) -> Section:
@@ -68,7 +72,7 @@ def check_group(kind: type[Section], value: Value, name: str) -> Section:
 
     Raises FileError, which names the line.
     """
-    return _Reading(name, {}).spec(kind, value)
+    return _Reading(name, {}, None).spec(kind, value)
 
 
 def is_group(value: Value) -> bool:
@@ -92,11 +96,15 @@ def _said_of(value: Value) -> str:
 
 
 class _Reading:
-    """Reads one document; knows its file for what it says, and the keys that are not for us."""
+    """Reads one document; knows its file for what it says, the keys that are not for us, and
+    where those go that are a newer version's, which are refused where there is no such place."""
 
-    def __init__(self, name: str, passed_over: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(
+        self, name: str, not_ours: Mapping[str, tuple[str, ...]], newer: list[str] | None
+    ) -> None:
         self._name = name
-        self._passed_over = passed_over
+        self._not_ours = not_ours
+        self._newer = newer
 
     def group(self, value: Value, kind: type[FileSpec]) -> GroupFile:
         self._check_keys(value, "the document", _TOP)
@@ -120,14 +128,16 @@ class _Reading:
         if value.kind != "map":
             raise self._error(value, f"{path} has keys of its own; there is {_shown(value)}")
         for key, inner in value.fields:
-            if key not in known:
+            if key not in known and self._newer is not None:
+                self._newer.append(f"{path}.{key}")
+            elif key not in known:
                 close = difflib.get_close_matches(key, known, 1, 0.5)
                 meant = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(known)}"
                 raise self._error(inner, f"{path} has no '{key}': {meant}")
 
     def _section(self, section: type[Any], value: Value, path: str) -> Any:
         by_name = {camel_name(each.name): each for each in fields(section)}
-        self._check_keys(value, path, (*by_name, *self._passed_over.get(path, ())))
+        self._check_keys(value, path, (*by_name, *self._not_ours.get(path, ())))
         hints = hints_of(section)
         given: dict[str, Any] = {}
         for name, each in by_name.items():

@@ -11,13 +11,13 @@ import yaml
 
 from support.tree import ROOT
 from tidegate.group_file.names import camel_name
-from tidegate.group_file.spec import OPERATORS
+from tidegate.group_file.spec import OPERATORS, LedgerSpec
 from tidegate.words import banned_in, snake_name
 from tidegate_operator.crd import COLUMNS, definition, text
 from tidegate_operator.spec import OperatorSpec, read_spec
 from tidegate_operator.spec_page import page
 from tidegate_operator.spec_rules import BOUNDS, RULES
-from tidegate_operator.spec_schema import spec_schema, status_schema
+from tidegate_operator.spec_schema import LATER, spec_schema, status_schema
 
 Schema = dict[str, Any]
 SPEC, STATUS = spec_schema(), status_schema()
@@ -40,6 +40,15 @@ def test_the_file_is_what_the_code_says() -> None:
         "run: python -m tidegate_operator.crd crds/consumergroups.yaml "
         "charts/tidegate/crds/consumergroups.yaml"
     )
+
+
+def test_the_api_server_writes_no_key_that_an_operator_of_before_does_not_know() -> None:
+    """It would write them into each group, and a rollback of the operator leaves the kind."""
+    found = dict(keys_of(SPEC))
+    assert "default" in found["ledger.leaseSeconds"]
+    for section, name in LATER:
+        assert section is LedgerSpec
+        assert "default" not in found[f"ledger.{camel_name(name)}"]
 
 
 def test_the_page_is_what_the_code_says() -> None:

@@ -146,6 +146,19 @@ def test_a_spec_that_cannot_be_read_leaves_what_stood(world: OperatedWorld) -> N
     assert world.condition("Ready")[1] != "SpecInvalid" and world.deployment != before
 
 
+def test_a_key_of_a_newer_version_is_told_in_the_log_and_the_group_is_looked_after(
+    world: OperatedWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.settle()
+    world.kube.edit(NAME, {"spec": {"calm": True, "handler": {"code": "other:handle"}}})
+    before = world.deployment
+    world.round()
+    world.round()
+    assert world.condition("Ready")[1] != "SpecInvalid" and world.deployment != before
+    told = [each for each in caplog.messages if "spec.calm: of a newer version" in each]
+    assert len(told) == 1 and "Upgrade the operator, or take it out." in told[0]
+
+
 def test_without_storage_nothing_is_changed_but_what_the_user_asked_of_the_pods(
     world: OperatedWorld,
 ) -> None:

@@ -25,6 +25,7 @@ from tidegate_operator.spec import (
     OperatedLedger,
     OperatorSpec,
     read_spec,
+    read_spec_and_newer,
     secrets_of,
     wish_of,
 )
@@ -45,6 +46,14 @@ def problem(document: Document) -> str:
     with pytest.raises(SettingsError) as raised:
         read_spec(document)
     return str(raised.value)
+
+
+def test_a_key_of_a_newer_version_is_passed_over_and_named() -> None:
+    """An API server takes no key that its kind does not have: its kind is newer than this."""
+    ledger = {**SHORT["spec"]["ledger"], "tierSeconds": 3}
+    spec, newer = read_spec_and_newer(with_spec(ledger=ledger, calm=True))
+    assert spec == read_spec(SHORT)
+    assert newer == ("spec.calm", "spec.ledger.tierSeconds")
 
 
 def test_the_short_example_gets_the_defaults() -> None:
@@ -107,7 +116,6 @@ def test_what_the_user_wants_of_the_size() -> None:
         ({"replicas": 0}, "to stop the group, write paused: true"),
         ({"pausedReplicas": 17}, "spec: pausedReplicas is above scaling.max"),
         ({"replicas": "4"}, "spec.replicas: write a whole number, not '4'"),
-        ({"replica": 4}, "spec has no 'replica': did you mean 'replicas'?"),
         ({"engine": "flink"}, "spec.engine: write one of python, spark, not 'flink'"),
         ({"pins": ["3"]}, "spec.pins: write keys and values, not a list"),
         ({"pins": {"3": 4}}, "spec.pins.3: write a text, in quotes: not '4'"),
