@@ -88,10 +88,8 @@ def _balanced(view: GroupView, before: Condition | None) -> Condition:
         return Condition.not_so(BALANCED, "NoMembers", "No member is alive: nothing is read.")
     unowned = unowned_for_long(view, before)
     if unowned:
-        what = partitions_text(unowned)
-        return Condition.not_so(
-            BALANCED, UNOWNED, f"Nobody owns {what}. Ready says what to look at."
-        )
+        text = f"Nobody owns {partitions_text(unowned)}. Ready says what to look at."
+        return Condition.not_so(BALANCED, UNOWNED, text)
     foreign = [p for p, row in listing.ownerships.items() if row.is_foreign and p in view.owners]
     if foreign:
         return Condition.not_so(
@@ -100,6 +98,9 @@ def _balanced(view: GroupView, before: Condition | None) -> Condition:
             f"Another kind of processor owns {partitions_text(foreign)}. Stop it, or set "
             "spec.ledger.takesFromForeign: true.",
         )
+    if view.unlisted:
+        text = f"The ledger does not say yet that these have joined: {names_text(view.unlisted)}."
+        return Condition.not_so(BALANCED, "Joining", text)
     return _as_planned(view, listing)
 
 

@@ -43,6 +43,7 @@ REASONS: Mapping[str, Mapping[str, Reason]] = {
         "ScaledToZero": Reason(YES, "Nobody is to own anything."),
         "Moving": Reason(NO, "Partitions are being handed over; the first moves are named."),
         "Waiting": Reason(NO, "Partitions wait for members that are expected."),
+        "Joining": Reason(NO, "Pods have joined, and the ledger does not say so yet."),
         "NoMembers": Reason(NO, "No member is alive.", "See `Ready`."),
         "PartitionsUnowned": Reason(NO, "Nobody owns these partitions.", "See `Ready`."),
         "OtherProcessors": Reason(

@@ -57,6 +57,18 @@ class GroupView:
         return sum(pod.is_ready for pod in self.pods if pod.revision)
 
     @property
+    def unlisted(self) -> tuple[MemberName, ...]:
+        """Pods that have joined, and that the listing does not know: it is from before that, or
+        they do not write that they live."""
+        if self.listing is None:
+            return ()
+        members, roster = self.listing.members, self.listing.roster
+        gone = self.steps.leaving | (roster.leaving if roster is not None else frozenset())
+        alive = {name for name, presence in members.items() if presence.is_alive}
+        ready = (pod.name for pod in self.pods if pod.is_ready and pod.revision)
+        return tuple(name for name in ready if name not in alive | gone)
+
+    @property
     def unowned(self) -> tuple[PartitionId, ...]:
         """What nobody reads, though somebody should."""
         since = self.lag.unowned_since

@@ -16,11 +16,12 @@ from tidegate_operator.conformance import manifests as made
 from tidegate_operator.conformance.agent_place import PORT
 from tidegate_operator.conformance.hands import KILL, PAUSE, Hands
 from tidegate_operator.conformance.hits import Hit, Refused, within
-from tidegate_operator.conformance.looking import Looking, is_whole
+from tidegate_operator.conformance.looking import Looking
 from tidegate_operator.conformance.operators import Operators
 from tidegate_operator.conformance.options import Engine, Options
 from tidegate_operator.conformance.record import Record, Told
 from tidegate_operator.conformance.shutting import Shutting
+from tidegate_operator.conformance.states import is_whole
 from tidegate_operator.kinds import CONSUMER_GROUP
 
 ERRORS_S, CUT_S, HUB_CUT_S, AWAY_S = 8.0, 8.0, 10.0, 20.0
@@ -159,8 +160,7 @@ class Acts:
         self.replicas -= 1
         self._made = Hit()
         # Who goes is the operator's choice: known when it has gone.
-        limit_s = self._record.setting.settle_s
-        async with within(limit_s, "no consumer had left"):
+        async with within(self._record.setting.settle_s, "no consumer had left"):
             await self._until(lambda: len(self._looking.members()) < len(before))
         gone = sorted(before.keys() - self._looking.members().keys())
         return Hit(", ".join(gone), tuple(sorted(part for name in gone for part in before[name])))

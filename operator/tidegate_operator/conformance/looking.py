@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
 from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
 from tidegate_operator.conformance import manifests as made
 from tidegate_operator.conformance.agent_place import PORT
 from tidegate_operator.conformance.hands import Hands
 from tidegate_operator.conformance.options import Engine, Options
-from tidegate_operator.conformance.record import Led, OperatorAct, PodSeen, Record, Told, take
+from tidegate_operator.conformance.record import Led, OperatorAct, PodSeen, Record, take
+from tidegate_operator.conformance.states import facts_of, has_joined, is_settled, told_of
 from tidegate_operator.engines.inputs import GROUP_LABEL, ROLE_LABEL
 from tidegate_operator.facts import NUMBER_LABEL
 from tidegate_operator.kinds import CONSUMER_GROUP, DEPLOYMENT, EVENT, LEASE, POD, Document
@@ -49,6 +48,8 @@ class Looking:
         self._heard_at = time.monotonic()
         self.group: Document = {}
         self.pods: list[Document] = []
+        # The pod made by hand, of a mixed group.
+        self.joiner: Document | None = None
         self.owners: dict[str, str] = {}
         self.last_trouble = ""
 
@@ -119,6 +120,9 @@ class Looking:
             replicas = (found.get("status") or {}).get("wanted")
         labels = f"{GROUP_LABEL}={options.name}"
         self.pods = await self._hands.kube.list(POD, options.namespace, labels=labels)
+        if options.engine is Engine.MIXED:
+            name = made.part(options, "joiner")
+            self.joiner = await self._hands.kube.find(POD, options.namespace, name)
         self.group = found
         self._record.told.append(told_of(found, replicas, self.now()))
         self._note_pods()
@@ -202,6 +206,8 @@ class Looking:
 
     def is_settled(self, replicas: int) -> bool:
         """Whether as many as shall be share all, and nothing moves."""
+        if self._options.engine is Engine.MIXED and not has_joined(self.group, self.joiner):
+            return False
         return is_settled(self.group, self.pods, replicas, self._options.engine)
 
     def why_not_settled(self) -> str:
@@ -219,82 +225,3 @@ class Looking:
                 f"namespace {self._options.namespace}?{trouble}"
             )
         return "; ".join(said) + trouble
-
-
-def is_whole(ranges: set[str]) -> bool:
-    """Whether ranges of a container, each LEAST-MOST, lie side by side and leave nothing out."""
-    ends = sorted(tuple(each.partition("-")[::2]) for each in ranges)
-    return (
-        bool(ends)
-        and ends[0][0] == ""
-        and all(before[1] == after[0] for before, after in pairwise(ends))
-        and ends[-1][1].lower() == "ff"
-    )
-
-
-def told_of(group: Mapping[str, Any], replicas: int | None, at: float) -> Told:
-    """What a group's status says."""
-    status, spec = group.get("status") or {}, group["spec"]
-    ready = str(status.get("ready") or "0/0").partition("/")[0]
-    states = status.get("partitionStates") or ()
-    scaling = spec.get("scaling") or {}
-    return Told(
-        at,
-        str(status.get("state") or ""),
-        int(ready) if ready.isdecimal() else 0,
-        int(status.get("wanted") or 0),
-        replicas,
-        int(scaling.get("min", 1)),
-        int(scaling.get("max", 16)),
-        status.get("lag"),
-        bool(states) and all(each.get("lagKind") != "unknown" for each in states),
-        "replicas" not in spec,
-        {each["partition"]: each["owner"] for each in states if each.get("owner")},
-    )
-
-
-def facts_of(pod: Mapping[str, Any]) -> tuple[int, bool, bool]:
-    """Restarts, whether it is ready, whether it is leaving."""
-    status = pod.get("status") or {}
-    restarts = sum(int(each.get("restartCount", 0)) for each in status.get("containerStatuses", ()))
-    is_ready = any(
-        each["type"] == "Ready" and each["status"] == "True"
-        for each in status.get("conditions", ())
-    )
-    return restarts, is_ready, "deletionTimestamp" in pod["metadata"]
-
-
-def waiting(pod: Document) -> str:
-    """What a container of a pod waits for, in Kubernetes' words; '' where none does. Pure."""
-    for each in (pod.get("status") or {}).get("containerStatuses") or ():
-        waits = (each.get("state") or {}).get("waiting")
-        if waits:
-            return f"{waits.get('reason', '')}: {waits.get('message', '')}".strip(": ")
-    return ""
-
-
-def is_settled(
-    group: Mapping[str, Any], pods: list[Document], replicas: int, engine: Engine
-) -> bool:
-    """Pure: whether a group is as it shall be, by its status and its pods."""
-    if not group:
-        return False  # it was not looked at yet
-    status = group.get("status") or {}
-    conditions = {each["type"]: each["status"] for each in status.get("conditions", ())}
-    states = status.get("partitionStates") or ()
-    owners = {each["owner"] for each in states if each.get("owner")}
-    members = {each["name"] for each in status.get("members") or ()}
-    roles = [pod["metadata"].get("labels", {}).get(ROLE_LABEL) for pod in pods]
-    counted = len(pods) if engine is Engine.PYTHON else roles.count("executor")
-    return (
-        status.get("observedGeneration") == group["metadata"].get("generation")
-        and status.get("ready") == f"{replicas}/{replicas}"
-        and status.get("state") == "Balanced"
-        and conditions.get("Ready") == "True"
-        and conditions.get("Scaling") == "False"
-        and bool(states)
-        and all(each.get("owner") for each in states)
-        and owners <= members
-        and counted == replicas
-        and not any("deletionTimestamp" in pod["metadata"] for pod in pods)
-    )

@@ -11,8 +11,9 @@ from collections.abc import AsyncIterator
 
 from tidegate_operator.conformance.hands import Hands
 from tidegate_operator.conformance.hits import within
-from tidegate_operator.conformance.looking import Looking, facts_of
+from tidegate_operator.conformance.looking import Looking
 from tidegate_operator.conformance.options import Operator, Options
+from tidegate_operator.conformance.states import facts_of
 from tidegate_operator.kinds import DEPLOYMENT, LEASE, POD, Document
 
 _LOOK_S = 0.5

@@ -19,10 +19,11 @@ from tidegate_operator.conformance.acts import Acts
 from tidegate_operator.conformance.agent_place import PORT
 from tidegate_operator.conformance.hands import Hands
 from tidegate_operator.conformance.hits import Hit, Refused
-from tidegate_operator.conformance.looking import Looking, facts_of, waiting
+from tidegate_operator.conformance.looking import Looking
 from tidegate_operator.conformance.options import Engine, Options, Source
 from tidegate_operator.conformance.plan import CALM_S, Step, is_begun, planned
 from tidegate_operator.conformance.record import Disturbed, Record, Setting
+from tidegate_operator.conformance.states import facts_of, waiting
 from tidegate_operator.kinds import CONSUMER_GROUP, POD, Document
 from tidegate_operator.kube_errors import KubeError, NotThere
 

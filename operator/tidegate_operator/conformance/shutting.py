@@ -12,9 +12,10 @@ import time
 from tidegate_operator.conformance import manifests as made
 from tidegate_operator.conformance.agent_place import PORT
 from tidegate_operator.conformance.hands import Hands
-from tidegate_operator.conformance.looking import Looking, facts_of
+from tidegate_operator.conformance.looking import Looking
 from tidegate_operator.conformance.options import Options
 from tidegate_operator.conformance.record import Reached
+from tidegate_operator.conformance.states import facts_of
 from tidegate_operator.kinds import NETWORK_POLICY, Document
 
 # Until what enforces a policy has heard of it.

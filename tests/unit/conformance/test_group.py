@@ -10,14 +10,7 @@ import pytest
 
 from tidegate.settings import SettingsError
 from tidegate_operator.conformance import group_manifest, manifests
-from tidegate_operator.conformance.looking import (
-    Looking,
-    facts_of,
-    is_settled,
-    is_whole,
-    told_of,
-    waiting,
-)
+from tidegate_operator.conformance.looking import Looking
 from tidegate_operator.conformance.options import (
     LABEL,
     Engine,
@@ -29,6 +22,14 @@ from tidegate_operator.conformance.options import (
 from tidegate_operator.conformance.record import Record
 from tidegate_operator.conformance.report import again
 from tidegate_operator.conformance.running import Run, RunError, setting_of
+from tidegate_operator.conformance.states import (
+    facts_of,
+    is_settled,
+    is_whole,
+    told_of,
+    waiting,
+)
+from tidegate_operator.engines.inputs import ROLE_LABEL
 from tidegate_operator.local.admission import admit
 from tidegate_operator.spec import read_spec
 
@@ -228,3 +229,48 @@ def test_a_range_that_has_ended_is_nobodys_although_it_keeps_its_last_owner() ->
     assert looking.members() == {"a": ["0", "ended"], "b": ["1"]}, "no status says what there is"
     looking.group = group_of()
     assert looking.members() == {"a": ["0"], "b": ["1"]}
+
+
+RUNS = {"conditions": [{"type": "Ready", "status": "True"}]}
+JOINER: dict[str, Any] = {"metadata": {"name": "by-hand"}, "status": RUNS}
+OF_THREE = [{"name": "a", "ready": True}, {"name": "b", "ready": True}]
+
+
+def mixed_look(joiner: dict[str, Any] | None, *said: dict[str, Any]) -> Looking:
+    """A group of two executors in good order, as far as its status goes."""
+    hands: Any = None
+    options = replace(OPTIONS, engine=Engine.MIXED)
+    looking = Looking(hands, options, Record(setting_of(options)))
+    looking.group = group_of(members=[*OF_THREE, *said])
+    looking.pods = [
+        {"metadata": {"name": name, "labels": {ROLE_LABEL: "executor"}}} for name in "ab"
+    ]
+    looking.joiner = joiner
+    return looking
+
+
+def test_a_mixed_group_is_settled_once_the_pod_made_by_hand_has_joined() -> None:
+    assert mixed_look(JOINER, {"name": "by-hand", "ready": True}).is_settled(2)
+
+
+@pytest.mark.parametrize(
+    ("joiner", "said"),
+    [
+        (None, []),
+        ({**JOINER, "status": {}}, [{"name": "by-hand", "ready": True}]),
+        (JOINER, []),
+        (JOINER, [{"name": "by-hand", "ready": False}]),
+        (JOINER, [{"name": "by-hand", "ready": True, "leaving": True}]),
+        (
+            {**JOINER, "metadata": {"name": "by-hand", "deletionTimestamp": "now"}},
+            [{"name": "by-hand", "ready": True}],
+        ),
+    ],
+    ids=["no-pod", "not-ready", "no-member", "dead", "leaving", "deleted"],
+)
+def test_a_mixed_group_that_shares_all_without_the_pod_made_by_hand_is_not_settled(
+    joiner: dict[str, Any] | None, said: list[dict[str, Any]]
+) -> None:
+    looking = mixed_look(joiner, *said)
+    assert is_settled(looking.group, looking.pods, 2, Engine.MIXED), "it looks well by itself"
+    assert not looking.is_settled(2)
