@@ -136,6 +136,13 @@ def test_a_run_in_which_it_is_broken_says_so_and_does_not_pass(
     assert not is_passed(verdicts(record), record)
 
 
+def test_moves_after_a_kill_are_needless_only_where_the_kubelet_began_it_again_at_once() -> None:
+    record = whole()
+    needless_move(record)
+    record.pods = [each._replace(at=40.0) if each.at == 21.0 else each for each in record.pods]
+    assert verdict(record, "P7").outcome is Outcome.HELD
+
+
 def untouched(record: Record) -> None:
     record.disturbed = []
 
