@@ -184,8 +184,9 @@ class ContainerGroup:
 
     def lines(self) -> list[list[str]]:
         path = self.folder / "seen.log"
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        return [line.split() for line in text.splitlines()]
+        # The last line may be half written.
+        whole = path.read_text(encoding="utf-8").rpartition("\n")[0] if path.exists() else ""
+        return [line.split() for line in whole.splitlines()]
 
     def seen(self) -> Counter[int]:
         """How often each item was given."""

@@ -90,11 +90,11 @@ class Group(MemberLogs):
             )
             output.close()
 
-    def start_together(self, *names: str) -> None:
+    def start_together(self, *names: str, **config: Any) -> None:
         """Starts members whose processes all begin at one moment, however long each took to be
         ready for it."""
         gate = self.directory / "gate"
-        self.start(*names, gate=str(gate))
+        self.start(*names, gate=str(gate), **config)
         wait_until(lambda: self.are_ready(names), 60, "all members to be ready", self.outputs)
         gate.touch()
 

@@ -58,7 +58,8 @@ def source_of(config: dict[str, Any]) -> Source:
 async def run(config: dict[str, Any]) -> None:
     log = Log(Path(config["log"]))
     names = GroupNames(config["host"], config["hub"], config["group"])
-    blobs = BlobSettings(config["container"], connection_string=config["blobs"])
+    lease_s = config.get("lease_s", 15)
+    blobs = BlobSettings(config["container"], connection_string=config["blobs"], lease_s=lease_s)
 
     def new_ledger() -> Ledger:
         return BlobLedger(blobs, names)

@@ -30,12 +30,15 @@ def rate_in(file: Path) -> float:
 async def send(connection_string: str, hub: str, partitions: int, file: Path) -> None:
     sender = NativeSender(connection_string, hub)
     rate, owed, sent = 0.0, 0.0, 0
+    before = time.monotonic()
     while True:
+        # However long the last turn took.
+        now = time.monotonic()
+        owed, before = owed + rate * (now - before), now
         told = rate_in(file)
         if told != rate:
             rate = told
             print(f"{time.time():.3f} {rate:g}", flush=True)
-        owed += rate * _EVERY_S
         events = [
             Outgoing(b'{"n":%d}' % number, partition=str(number % partitions))
             for number in range(sent, sent + int(owed))

@@ -25,7 +25,7 @@ def read_all(connection_string: str, hub: str, count: int) -> list[EventData]:
         target=client.receive, args=(on_event,), kwargs={"starting_position": "-1"}
     )
     reading.start()
-    is_enough.wait(10)
+    is_enough.wait(60)
     client.close()
     reading.join(10)
     return found

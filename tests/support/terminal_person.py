@@ -72,7 +72,7 @@ class Person:
             rows[:] = self.sees
             return all(any(each in row for row in rows) for each in words)
 
-        wait_until(is_there, 60, f"{words} on the screen", lambda: "\n".join(rows))
+        wait_until(is_there, 120, f"{words} on the screen", lambda: "\n".join(rows))
         return rows
 
     def ended(self, seconds: float = 60.0) -> int:

@@ -139,15 +139,17 @@ class UpProcess:
         except (NotRunningError, OSError):
             return {}
 
-    def until_settled(self, members: int, seconds: float = LATER) -> None:
-        """So many consumers have joined, and nothing moves any more."""
+    def until_settled(self, members: int, seconds: float = LATER) -> dict[str, Any]:
+        """The status once so many consumers have joined, and nothing moves any more."""
 
-        def is_settled() -> bool:
+        def settled() -> dict[str, Any] | None:
             status = self.status()
             ready = f"{members}/{members}"
-            return (status.get("state"), status.get("ready")) == ("Balanced", ready)
+            is_so = (status.get("state"), status.get("ready")) == ("Balanced", ready)
+            return status if is_so else None
 
-        self.until(f"{members} settled consumers", is_settled, seconds)
+        found: dict[str, Any] = self.until(f"{members} settled consumers", settled, seconds)
+        return found
 
     def consumers(self) -> list[psutil.Process]:
         return [each for each in self.processes() if "run" in each.cmdline()[:5]]

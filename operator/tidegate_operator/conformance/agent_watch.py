@@ -1,8 +1,9 @@
 """Looks at the ledger and at what handlers have written down, by the storage SDK alone.
 
-Rules: each look adds rows for what has changed since the look before, with the time at which it
-began. It reads, but for `break_lease` and `tidy`. A look that fails says so once, and the next one
-is taken as if nothing had been.
+Rules: each look adds rows for what has changed since the look before, with the time at which all of
+it had been read: nothing is told of a time at which it was not yet so. It reads, but for
+`break_lease` and `tidy`. A look that fails says so once, and the next one is taken as if nothing
+had been.
 """
 
 from __future__ import annotations
@@ -95,14 +96,14 @@ class Watch:
         self._is_seen_made = True
 
     async def _look_at_ledger(self) -> None:
-        at = time.time()
-        there: set[str] = set()
         try:
-            async for row in self._ledger.list_blobs(include=["metadata"]):
-                there.add(row.name)
-                self._take(at, row)
+            rows = [row async for row in self._ledger.list_blobs(include=["metadata"])]
         except ResourceNotFoundError:
             return  # the group makes it
+        at = time.time()
+        for row in rows:
+            self._take(at, row)
+        there = {row.name for row in rows}
         for partition, name in list(self._ownership.items()):
             if name not in there:
                 # Of a range that was split or merged.

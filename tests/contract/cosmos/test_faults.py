@@ -39,14 +39,14 @@ async def test_a_client_that_is_throttled_for_long_gives_up_with_429(
 async def test_a_budget_of_request_units_throttles_what_goes_beyond_it(
     cosmos: RunningCosmos, events: Container
 ) -> None:
-    cosmos.inject("throttle", container="events", request_units_per_second=100)
+    cosmos.inject("throttle", container="events", request_units_per_second=20)
     begun = time.monotonic()
-    for number in range(40):
+    for number in range(8):
         await events.create({"id": str(number), "home": "h1"})
-    # 40 writes cost 268 units: 100 are there at once, the others come in within 1.6 s.
+    # 8 writes cost 53.6 units: 20 are there at once, the others come in within 1.6 s.
     assert time.monotonic() - begun > 1
     assert cosmos.requests()["create 429"] > 0
-    assert cosmos.charge("home", "events") == pytest.approx(40 * 6.7, rel=0.05)
+    assert cosmos.charge("home", "events") == pytest.approx(8 * 6.7, rel=0.05)
 
 
 async def test_a_range_that_is_gone_for_a_moment_loses_nothing(
@@ -88,14 +88,12 @@ async def test_a_delay_holds_an_answer_up_and_nothing_else(
     cosmos: RunningCosmos, events: Container
 ) -> None:
     await events.create({"id": "a", "home": "h1"})
-    cosmos.inject("delay", item="a", operations=["read"], times=1, seconds=0.4)
+    fault = cosmos.inject("delay", item="a", operations=["read"], times=1, seconds=0.4)
     begun = time.monotonic()
     await events.read("a", "h1")
-    slow = time.monotonic() - begun
-    begun = time.monotonic()
-    await events.read("a", "h1")
-    assert slow >= 0.4
-    assert time.monotonic() - begun < slow
+    assert time.monotonic() - begun >= 0.4
+    assert not cosmos.fault_stands(fault), "it hits once"
+    assert (await events.read("a", "h1"))["id"] == "a"
 
 
 async def test_a_fault_hits_only_what_it_names(cosmos: RunningCosmos, events: Container) -> None:

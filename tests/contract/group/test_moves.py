@@ -56,7 +56,8 @@ def test_members_that_start_together_move_nothing_and_stop_together_at_once(
 ) -> None:
     group = new_group(8)
     names = {"a", "b", "c", "d"}
-    group.start_together(*names)
+    # Nobody is to begin before each has found all others, however slow one of them is.
+    group.start_together(*names, settings={"newcomer_grace_s": 10.0})
     group.wait_until_read_by(names, 60)
     assert group.moves(0) == 0
     asked = group.stop(*names)

@@ -145,9 +145,9 @@ async def an_expired_lease_is_forgotten_when_an_official_processor_claims(world:
 
 async def a_slow_break_comes_true_by_itself(world: World) -> None:
     etag, lease_id = await leased(world)
-    await world.break_by_hand("0", 2)
+    await world.break_by_hand("0", 10)
     assert await state(world) is LeaseState.BREAKING
-    await world.sleep(2.5)
+    await world.sleep(10.5)
     assert await state(world) is LeaseState.BROKEN
     await world.ledger.perform(Acquire("0", lease_id, etag))
 

@@ -87,8 +87,6 @@ async def ledger(relay: Relay) -> AsyncIterator[BlobLedger]:
             connection_string=connection_string(relay.port),
             create=True,
             api_version=OLD_VERSION,
-            timeout_s=2.0,
-            connect_timeout_s=1.0,
         ),
         new_names(),
     )
@@ -265,7 +263,7 @@ async def test_a_service_that_does_not_answer_is_given_up_in_time(
     )
     assert set(ends) == {Refusal.UNKNOWN}
     # In its time, and not tried again.
-    assert 1.9 <= time.monotonic() - begun < 20
+    assert 4.9 <= time.monotonic() - begun < 20
     assert len(relay.requests) == 4
 
 

@@ -42,6 +42,10 @@ def up(tmp_path: Path) -> Iterator[UpProcess]:
         yield up
 
 
+def names_in(status: dict[str, Any]) -> set[str]:
+    return {each["name"] for each in status.get("members", ())}
+
+
 def is_exact(up: UpProcess) -> None:
     """Each event once, and none is missing."""
     up.end_sender()
@@ -79,7 +83,7 @@ def test_a_group_grows_and_shrinks_with_its_lag_and_nothing_is_handled_twice(
     with up_process(tmp_path, group_file(tmp_path, scaling=scaling)) as up:
         up.until_settled(1)
         up.send(CALM)
-        up.until_said(r"AsNeeded|has joined")
+        up.until("events to be handled", lambda: up.seen.is_handled(PARTITIONS, 5))
         up.send(BUSY)
         up.until("more consumers", lambda: up.status().get("wanted", 0) > 2, 90)
         up.until("them to have joined", lambda: up.status().get("state") == "Balanced")
@@ -94,12 +98,12 @@ def test_a_group_grows_and_shrinks_with_its_lag_and_nothing_is_handled_twice(
 
 def test_a_killed_consumer_comes_back_in_place_with_its_partitions(up: UpProcess) -> None:
     up.send(CALM)
-    (member,) = [each["name"] for each in up.status()["members"]]
+    (member,) = names_in(up.until_settled(1))
     (consumer,) = up.consumers()
     consumer.kill()
     up.until_said(f"{member} has ended by signal 9, and is started again at once")
     up.until_said(f"{member} has joined", 2)
-    assert [each["name"] for each in up.status()["members"]] == [member]
+    assert names_in(up.until_settled(1)) == {member}
     up.end_sender()
     up.until_drained()
     assert up.seen.lost() == 0
@@ -112,8 +116,7 @@ def test_a_group_is_paused_resumed_and_sized_by_hand(up: UpProcess) -> None:
     up.until("nobody to read", lambda: up.status().get("state") == "Paused" and not up.consumers())
     assert up.ask("resume", NAME).returncode == 0
     assert up.ask("scale", NAME, "--replicas", "2").stdout == f"default/{NAME}: replicas: 2\n"
-    up.until_settled(2)
-    owners = {each["owner"] for each in up.status()["partitionStates"]}
+    owners = {each["owner"] for each in up.until_settled(2)["partitionStates"]}
     assert len(owners) == 2
     moved = up.ask("move", NAME, "0", "--to", min(owners))
     assert f"partition 0 is with {min(owners)}" in moved.stdout, moved.stderr
@@ -128,13 +131,13 @@ def test_what_is_saved_is_rolled_out_and_nothing_is_handled_twice(
     up: UpProcess, tmp_path: Path
 ) -> None:
     up.send(CALM)
-    before = {each["name"] for each in up.status()["members"]}
+    before = names_in(up.until_settled(1))
     handler = tmp_path / "handler.py"
     handler.write_text(handler.read_text() + "\n# another one\n")
     up.until_said("what was saved is taken")
     up.until(
         "another consumer in the place of the first",
-        lambda: not before & {each["name"] for each in up.status().get("members", ())},
+        lambda: bool(there := names_in(up.status())) and not before & there,
     )
     up.until_settled(1)
     file = tmp_path / "group.yaml"

@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from support.prometheus import Prometheus, programs, running_prometheus
 from support.small_api import small_api
 from support.small_groups import put_group
 from support.tree import ROOT
-from support.wait import wait_until_async
+from support.wait import wait_until
 from tidegate.ops import observer as facts
 from tidegate.ops.around import Ops, OpsSettings, around
 from tidegate.ops.serving import Address
@@ -117,16 +118,20 @@ async def prometheus(tmp_path: Path) -> AsyncIterator[Prometheus]:
             "tidegate_events_handled_total",
         ):
             what = f"count_over_time({metric}[1m]) > 2"
-            await wait_until_async(lambda what=what: found.query(what), 30, what)  # type: ignore[misc]
-        assert found.are_up()
+            asked = partial(found.query, what)
+            await asyncio.to_thread(wait_until, asked, 30, what)
+        assert await asyncio.to_thread(found.are_up)
         yield found
 
 
 async def test_every_question_of_the_dashboard_and_of_the_alerts_has_an_answer(
     prometheus: Prometheus,
 ) -> None:
-    wrong = [*_unanswered(prometheus), *_not_exported(prometheus), *_bad_rules(prometheus)]
-    assert wrong == []
+    def wrong() -> list[str]:
+        return [*_unanswered(prometheus), *_not_exported(prometheus), *_bad_rules(prometheus)]
+
+    # This loop answers the scrapes, and is not to be held up.
+    assert await asyncio.to_thread(wrong) == []
 
 
 def _unanswered(prometheus: Prometheus) -> Iterator[str]:

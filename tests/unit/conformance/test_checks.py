@@ -136,6 +136,29 @@ def test_a_run_in_which_it_is_broken_says_so_and_does_not_pass(
     assert not is_passed(verdicts(record), record)
 
 
+def test_moves_after_a_kill_are_needless_only_where_the_kubelet_began_it_again_at_once() -> None:
+    record = whole()
+    needless_move(record)
+    record.pods = [each._replace(at=40.0) if each.at == 21.0 else each for each in record.pods]
+    assert verdict(record, "P7").outcome is Outcome.HELD
+
+
+def test_what_a_kill_left_to_be_handled_again_is_not_laid_to_the_next_step() -> None:
+    record = whole()
+    # `b` is killed, and who comes in its place reads on so late that a scale-in has begun.
+    record.disturbed = [
+        Disturbed("kill", 44.0, 44.1, 46.0, "b", ("1",), ("a", "b"), ("a", "b")),
+        Disturbed("scale-in", 48.0, 49.0, 52.0, "b", ("1",), ("a", "b"), ("a", "b")),
+    ]
+    record.handled = [row for row in record.handled if row.partition != "1" or row.at < 44.0]
+    late = [Handled(50.0, "b#2", "1", 2, "1", 40, 99)]
+    record.handled += late
+    assert verdict(record, "P4").outcome is Outcome.HELD
+    # Nothing but a clean step between the call before and this one.
+    record.disturbed = record.disturbed[1:]
+    assert verdict(record, "P4").cases == ("1: 4 events again after scale-in; at most 0",)
+
+
 def untouched(record: Record) -> None:
     record.disturbed = []
 

@@ -14,7 +14,7 @@ from tidegate_operator.conformance.checks.spans import (
     SKEW_S,
     again,
     by_partition,
-    during,
+    causes,
     spans,
     stretches,
 )
@@ -80,7 +80,10 @@ def p4(record: Record) -> Verdict:
     found, about = again(record), spans(record, with_refused=True)
     counted: dict[tuple[str, int], int] = defaultdict(int)
     for each in found:
-        what = during(about, each.given.at)
+        # Whoever reads on after a kill may take its time: that another step began meanwhile does
+        # not make it that one's doing.
+        those = causes(about, each.since, each.given.at)
+        what = max(those, key=lambda one: most_again(record, one), default=None)
         index = -1 if what is None else record.disturbed.index(what)
         counted[each.given.stream, index] += each.events
     cases = []

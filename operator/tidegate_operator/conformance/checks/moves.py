@@ -116,7 +116,7 @@ def most_moves(record: Record, what: Disturbed) -> int | None:
     gone = len(what.partitions)
     match what.kind:
         case "kill":
-            return 0 if setting.engine == "python" else None
+            return 0 if setting.engine == "python" and _is_quickly_back(record, what) else None
         case "break-lease":
             return 1
         case "scale-in":
@@ -130,6 +130,16 @@ def most_moves(record: Record, what: Disturbed) -> int | None:
             return partitions
         case _:
             return None
+
+
+def _is_quickly_back(record: Record, kill: Disturbed) -> bool:
+    """Whether its container ran again while its leases held. One that has ended before is kept
+    waiting by the kubelet, and the others are right to take over."""
+    last = kill.began + record.setting.lease_s / 2
+    return any(
+        seen.what == "restarted" and seen.pod == kill.target and kill.began <= seen.at <= last
+        for seen in record.pods
+    )
 
 
 def p8(record: Record) -> Verdict:

@@ -41,11 +41,13 @@ def spans(record: Record, *, with_refused: bool = False) -> list[Span]:
     ]
 
 
-def during(found: list[Span], at: float) -> Disturbed | None:
-    """The disturbance of a moment; the last one that began before it where none lasts: what it did
-    may show later."""
-    place = bisect_right([span.began for span in found], at + SKEW_S)
-    return found[place - 1].what if place else None
+def causes(found: list[Span], since: float, until: float) -> list[Disturbed]:
+    """What may have caused something that shows at `until`, and had not happened at `since`: all
+    that lasted or began in between. Where there is none, the last one that began before: what it
+    did may show later."""
+    begun = found[: bisect_right([span.began for span in found], until + SKEW_S)]
+    those = [span.what for span in begun if span.until >= since - SKEW_S]
+    return those or [span.what for span in begun[-1:]]
 
 
 def calm(record: Record) -> Iterator[tuple[float, float]]:
@@ -59,22 +61,25 @@ def calm(record: Record) -> Iterator[tuple[float, float]]:
 
 
 class Again(NamedTuple):
-    """Events of one call that had been handled before."""
+    """Events of one call that had been handled before, and when their stream was called last."""
 
     given: Handled
     events: int
+    since: float
 
 
 def again(record: Record) -> list[Again]:
     """Every call that was given events which had been handled, by the time of the calls."""
     streams: dict[str, Stretch] = {}
+    called_at: dict[str, float] = {}
     found = []
     for given in sorted(record.handled):
         first = record.sent.get(given.stream, (0, 0))[0]
         stretch = streams.setdefault(given.stream, Stretch(first - 1))
         events = stretch.take(given.first, given.last)
         if events:
-            found.append(Again(given, events))
+            found.append(Again(given, events, called_at.get(given.stream, given.at)))
+        called_at[given.stream] = given.at
     return found
 
 
