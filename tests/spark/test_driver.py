@@ -58,6 +58,16 @@ def _know_one_another(driven: DrivenGroup) -> None:
     assert said not in driven.said
 
 
+def test_a_driver_whose_jvm_is_killed_before_its_query_has_begun_says_why(
+    new_driven: NewDriven,
+) -> None:
+    driven = new_driven(partitions=2)
+    driven.start()
+    end_by(driven, JVM)
+    assert "\ntidegate: DriverKilled: " in driven.said
+    assert spark_folders(driven.group.folder) == []
+
+
 @pytest.mark.parametrize("kind", [JVM, MASTER])
 def test_a_driver_that_loses_what_it_cannot_do_without_hands_over_and_says_why(
     new_driven: NewDriven, kind: str

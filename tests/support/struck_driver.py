@@ -36,7 +36,12 @@ def end_by(driven: DrivenGroup, kind: str) -> None:
         JVM: (driven.jvms, "DriverKilled"),
         MASTER: (driven.masters, "MasterLost"),
     }[kind]
-    wait_until(find, _THERE_S, f"the driver's {kind} to be there", lambda: driven.said[-3000:])
+
+    def is_open() -> bool:
+        """Before that Spark does not start, which is another end."""
+        return bool(find()) and "Spark's own pages" in driven.said.rpartition("metrics and ")[2]
+
+    wait_until(is_open, _THERE_S, f"the driver's {kind} to be there", lambda: driven.said[-3000:])
     there = driven.tree()
     (killed,) = find()
     killed.kill()

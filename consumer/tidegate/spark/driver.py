@@ -33,7 +33,7 @@ from tidegate.spark.failures import Failure
 from tidegate.spark.office import Office, OfficeError
 from tidegate.spark.query import Query
 from tidegate.spark.running import PipelineRun
-from tidegate.spark.session import Session
+from tidegate.spark.session import DriverEndedError, Session
 from tidegate.spark.standalone import Standalone, wanted_in
 
 _LOOK_S = 0.5
@@ -68,11 +68,17 @@ class _Driver:
             office = self._parts.new_office()
             stack.callback(_close, office)
             office.start()
-            session, standalone = self._parts.open_session(stack, folder)
-            self._standing.began(session.application)
-            _log.info("Spark's own pages: %s", session.pages)
-            run = self._parts.new_run(office)
-            query = self._parts.new_query(session, office, run, folder)
+            try:
+                session, standalone = self._parts.open_session(stack, folder)
+                with session.telling_its_end():
+                    self._standing.began(session.application)
+                    _log.info("Spark's own pages: %s", session.pages)
+                    run = self._parts.new_run(office)
+                    query = self._parts.new_query(session, office, run, folder)
+            except DriverEndedError as ended:
+                # Nobody has joined yet: there is nothing to hand over.
+                self._say_why(ended.failure)
+                return Code.FAILED
             stack.callback(query.stop)
             # From here on there is something to hand over. Spark has put a handler of its own.
             for number in SIGNALS:
@@ -99,17 +105,13 @@ class _Driver:
             if failure is not None:
                 return failure
             try:
-                self._follow_executors(session.executors(), office)
-                query.look()
+                with session.telling_its_end():
+                    self._follow_executors(session.executors(), office)
+                    query.look()
             except OfficeError as error:
                 return Failure("OfficeEnded", str(error), blames_events=False)
-            # Whatever Java raises where it is about to end, which is told by its end.
-            except Exception as error:
-                failure = session.end()
-                if failure is None:
-                    raise
-                _log.warning("%s", error)
-                return failure
+            except DriverEndedError as ended:
+                return ended.failure
             if standalone is not None:
                 standalone.scale(wanted.now())
             self._asked_to_stop.wait(_LOOK_S)

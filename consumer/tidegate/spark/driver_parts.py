@@ -107,7 +107,8 @@ class Parts:
         )
 
     def open_session(self, stack: ExitStack, folder: Path) -> tuple[Session, Standalone | None]:
-        """Starts Spark, and on one machine what runs its executors. Raises SettingsError."""
+        """Starts Spark, and on one machine what runs its executors. Raises SettingsError,
+        DriverEndedError."""
         standalone: Standalone | None = None
         settings: Path | None = None
         if self._cluster is None:
@@ -123,7 +124,9 @@ class Parts:
         stack.callback(session.stop)
         packed = folder / "pipeline.zip"
         own = [str(packed)] if shipping.pack(self._known, self.setup.folder, packed) else []
-        session.ship([*shipping.kept(self._files, folder / "files"), *own])
+        files = shipping.kept(self._files, folder / "files")
+        with session.telling_its_end():
+            session.ship([*files, *own])
         return session, standalone
 
     def _standalone(self, folder: Path, settings: Path) -> Standalone:

@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,14 @@ class SessionError(SettingsError):
     reason = "SparkNotStarted"
 
 
+class DriverEndedError(Exception):
+    """There is no driver any more, and `failure` says why."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
 def spark_home() -> Path:
     """Where pyspark is installed."""
     import pyspark  # noqa: PLC0415
@@ -58,8 +66,9 @@ class Session:
         cls, conf: Mapping[str, str], java_home: Path, settings: Path | None = None
     ) -> Session:
         """Starts the JVM and the session; on one machine with a folder of settings, which has what
-        may not stand on a command line. Raises SessionError."""
-        from py4j.protocol import Py4JError  # noqa: PLC0415
+        may not stand on a command line. Raises SessionError, DriverEndedError."""
+        from py4j.protocol import Py4JError, Py4JNetworkError  # noqa: PLC0415
+        from pyspark import SparkContext  # noqa: PLC0415
         from pyspark.errors import PySparkException  # noqa: PLC0415
         from pyspark.sql import SparkSession  # noqa: PLC0415
 
@@ -76,10 +85,15 @@ class Session:
             builder = builder.config(key, text)
         try:
             spark = builder.getOrCreate()
-        except (PySparkException, Py4JError, OSError) as error:
+            spark.sparkContext.setLogLevel("WARN")
+            return cls(spark)
+        except (Py4JNetworkError, OSError) as error:
+            failure = _end_of(SparkContext._gateway)
+            if failure is not None:
+                raise DriverEndedError(failure) from None
             raise SessionError(_words(str(error), conf)) from None
-        spark.sparkContext.setLogLevel("WARN")
-        return cls(spark)
+        except (PySparkException, Py4JError) as error:
+            raise SessionError(_words(str(error), conf)) from None
 
     @property
     def application(self) -> str:
@@ -135,6 +149,19 @@ class Session:
             blames_events=False,
         )
 
+    @contextlib.contextmanager
+    def telling_its_end(self) -> Iterator[None]:
+        """Whatever is raised in here where Spark is about to end is told by that end. Raises
+        DriverEndedError."""
+        try:
+            yield
+        except Exception as error:
+            failure = self.end()
+            if failure is None:
+                raise
+            _log.warning("%s", shortened(str(error)))
+            raise DriverEndedError(failure) from None
+
     def stop(self) -> None:
         """Ends the session and its JVM."""
         from py4j.protocol import Py4JError  # noqa: PLC0415
@@ -153,6 +180,14 @@ class Session:
             _log.warning("Spark's JVM did not end within %g s, and is killed", _END_S)
             self._jvm_process.kill()
             self._jvm_process.wait()
+
+
+def _end_of(gateway: Any) -> Failure | None:
+    """Why a JVM that had begun to answer is gone; None where there was none, or it lives."""
+    try:
+        return None if gateway is None else end_of_driver(gateway.proc.wait(_ENDING_S))
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _words(text: str, conf: Mapping[str, str]) -> str:
