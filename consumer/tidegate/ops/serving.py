@@ -6,6 +6,7 @@ and is found by the one who asks. Anything else is 404, and a request that fails
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,6 +19,8 @@ from tidegate.settings import SettingsError
 ANYWHERE = "0.0.0.0"
 DEFAULT_PORT = 9464
 _STOP_S = 1.0
+# Of the loop: from a connection that is taken to one that aiohttp knows, and ends with the others.
+_TURNS = 3
 
 
 class ServingError(SettingsError):
@@ -43,13 +46,21 @@ class Address:
 class Endpoints:
     """The server. `url` is where it answers."""
 
-    def __init__(self, runner: web.AppRunner, host: str, port: int) -> None:
-        self._runner = runner
-        self.port = port
+    def __init__(self, runner: web.AppRunner, server: asyncio.Server, host: str) -> None:
+        self._runner, self._server = runner, server
+        self.port = port = int(server.sockets[0].getsockname()[1])
         shown = "localhost" if host in (ANYWHERE, "::") else host
         self.url = f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
     async def close(self) -> None:
+        """Ends every connection, also one that was taken just now: asyncio loses the socket of one
+        that it has taken and not yet made when its server is closed."""
+        loop = asyncio.get_running_loop()
+        for listening in self._server.sockets:
+            loop.remove_reader(listening.fileno())
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        self._server.close()
         await self._runner.cleanup()
 
 
@@ -112,8 +123,10 @@ async def listen(app: web.Application, address: Address, what: str) -> Endpoints
     """Serves an application; `what` it is, for messages. Raises ServingError."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_STOP_S)
     await runner.setup()
+    assert runner.server is not None, "it was set up"
+    loop = asyncio.get_running_loop()
     try:
-        await web.TCPSite(runner, address.host, address.port).start()
+        server = await loop.create_server(runner.server, address.host, address.port)
     except OSError as error:
         await runner.cleanup()
         raise ServingError(
@@ -121,7 +134,7 @@ async def listen(app: web.Application, address: Address, what: str) -> Endpoints
             "Another program has the port, or the address is not of this machine: choose another, "
             "or 0 for any free one."
         ) from error
-    return Endpoints(runner, address.host, int(runner.addresses[0][1]))
+    return Endpoints(runner, server, address.host)
 
 
 def _answer(verdict: Verdict) -> web.Response:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import gc
+import socket
 import time
 from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
+from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
 from support.ops_facts import handled, listing
 from tidegate.member.messages import Answered
 from tidegate.ops import observer as facts
 from tidegate.ops.around import Ops, OpsSettings, around
-from tidegate.ops.serving import Address, ServingError
+from tidegate.ops.serving import Address, ServingError, listen
 from tidegate.ports import List
 from tidegate.settings import SettingsError
 
@@ -107,6 +112,20 @@ async def test_a_port_that_is_taken_is_said_with_what_to_do(ops: Ops) -> None:
 )
 def test_an_address_is_a_port_with_or_without_a_host(text: str, address: Address) -> None:
     assert Address.parse(text) == address
+
+
+@pytest.mark.parametrize("turns", range(6))
+@pytest.mark.filterwarnings("error")
+async def test_who_connects_as_it_ends_is_closed_too(turns: int) -> None:
+    endpoints = await listen(web.Application(), LOOPBACK, "/metrics")
+    with socket.create_connection(("127.0.0.1", endpoints.port), 10) as late:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await endpoints.close()
+        # An end, or a refusal where it was never taken.
+        with contextlib.suppress(ConnectionResetError):
+            assert await asyncio.to_thread(late.recv, 1) == b""
+    gc.collect()
 
 
 @pytest.mark.parametrize("text", ["", "localhost", "host:", "host:port", ":70000", ":-1"])
