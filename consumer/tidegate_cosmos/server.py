@@ -97,9 +97,9 @@ class CosmosServer:
                 self._break(error)
 
     async def stop(self) -> None:
-        self._http.stop()
+        await self._http.stop()
         if self._admin is not None:
-            self._admin.stop()
+            await self._admin.stop()
         if self._flushing is not None:
             self._flushing.cancel()
         if self._journal is not None:

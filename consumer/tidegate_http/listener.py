@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from tidegate_http.http import HttpConnection
+from tidegate_http.stopping import stop_listening
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,10 @@ class HttpServer:
         self._listener = listener
         self.port = int(listener.sockets[0].getsockname()[1])
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Listens no more and ends all connections."""
         if self._listener is not None:
-            self._listener.close()
+            await stop_listening(self._listener)
         for connection in list(self.connections):
             connection.end()
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from tidegate_amqp import Error
 from tidegate_http.listening import listening_problem
+from tidegate_http.stopping import stop_listening
 from tidegate_hub import access_conditions, connection_string
 from tidegate_hub.broker import Broker
 from tidegate_hub.client import Client
@@ -112,10 +113,9 @@ class HubServer:
         """Answers what is stored, closes every connection with a word, then the store."""
         for duty in self._duties:
             duty.cancel()
-        for listener in self._listeners:
-            listener.close()
+        await stop_listening(*self._listeners)
         if self._admin is not None:
-            self._admin.stop()
+            await self._admin.stop()
         if self._commit is not None:
             await self._commit.finish()
         error = access_conditions.stopping(self.container)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import http.client
 import json
 import socket
@@ -57,7 +58,7 @@ async def an_admin(limits: Limits) -> AsyncIterator[Admin]:
     server = make_hub("telemetry:4")
     admin = await Admin.start_for(server, "127.0.0.1", 0, limits)
     yield admin
-    admin.stop()
+    await admin.stop()
     await wait_until_async(lambda: not admin.connections, 5, "all connections to end")
     server.broker.store.close()
 
@@ -249,3 +250,17 @@ def test_a_hub_without_an_admin_port_loads_nothing_of_it(port: str, loaded: str)
         capture_output=True, text=True, timeout=30, check=True, cwd=source_root,
     )  # fmt: skip
     assert run.stdout == loaded
+
+
+@pytest.mark.parametrize("turns", range(6))
+@pytest.mark.filterwarnings("error")
+async def test_who_connects_as_it_ends_is_closed_too(turns: int) -> None:
+    async with an_admin(Limits()) as admin:
+        with socket.create_connection(("127.0.0.1", admin.port), 10) as late:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await admin.stop()
+            # An end, or a refusal where it was never taken.
+            with contextlib.suppress(ConnectionResetError):
+                assert await asyncio.to_thread(late.recv, 1) == b""
+    gc.collect()
