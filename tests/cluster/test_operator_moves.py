@@ -18,9 +18,7 @@ from tidegate_operator.conformance.agreement import Agreement
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-# Nothing waits for the next look of a member, let alone for the end of a lease. What it is to be on
-# a machine with nothing else to do, benchmarks/cluster.py judges.
-IDLE_P95_S = 5.0
+PLANNED_P95_S, UNPLANNED_P95_S = 2.0, 3.0
 # How often a group is looked at on which nothing goes on.
 TICK_S = 5.0
 SHARE = PARTITIONS // PODS
@@ -58,13 +56,13 @@ def test_a_scale_in_moves_what_its_victim_has_and_nothing_else(
     assert seen.duplicates == 0
     assert {each.giver for each in seen.moves} == {victim}
     assert len(seen.moves) == SHARE == len(seen.changes)
-    assert p95(seen.idle_s) < IDLE_P95_S
+    assert p95(seen.idle_s) < PLANNED_P95_S
     with counted.measured() as seen:
         counted.group.scale(PODS)
         counted.group.until_settled(PODS, 90)
     show(capsys, "scale-out", seen)
     assert seen.duplicates == 0 and len(seen.moves) == SHARE
-    assert p95(seen.idle_s) < IDLE_P95_S
+    assert p95(seen.idle_s) < PLANNED_P95_S
 
 
 def test_a_rollout_moves_each_partition_once_and_the_status_says_so_all_the_while(
@@ -86,7 +84,7 @@ def test_a_rollout_moves_each_partition_once_and_the_status_says_so_all_the_whil
         print(f"status behind the leases for {agreement.longest_s:.1f} s")
     assert seen.duplicates == 0
     assert sorted(each.partition for each in seen.moves) == sorted(map(str, range(PARTITIONS)))
-    assert p95(seen.idle_s) < IDLE_P95_S
+    assert p95(seen.idle_s) < PLANNED_P95_S
     assert agreement.longest_s < TICK_S
 
 
@@ -130,7 +128,7 @@ def test_pods_that_are_deleted_evicted_or_killed_are_read_on_within_seconds(
         else:
             assert seen.duplicates == 0
         idle += seen.idle_s
-    assert p95(idle) < IDLE_P95_S, sorted(idle)
+    assert p95(idle) < UNPLANNED_P95_S, sorted(idle)
 
 
 def delete(kubectl: Kubectl, pod: str) -> None:

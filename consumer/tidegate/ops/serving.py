@@ -15,12 +15,11 @@ from aiohttp import web
 
 from tidegate.ops.health import Verdict
 from tidegate.settings import SettingsError
+from tidegate_http.stopping import stop_listening
 
 ANYWHERE = "0.0.0.0"
 DEFAULT_PORT = 9464
 _STOP_S = 1.0
-# Of the loop: from a connection that is taken to one that aiohttp knows, and ends with the others.
-_TURNS = 3
 
 
 class ServingError(SettingsError):
@@ -53,14 +52,8 @@ class Endpoints:
         self.url = f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
     async def close(self) -> None:
-        """Ends every connection, also one that was taken just now: asyncio loses the socket of one
-        that it has taken and not yet made when its server is closed."""
-        loop = asyncio.get_running_loop()
-        for listening in self._server.sockets:
-            loop.remove_reader(listening.fileno())
-        for _ in range(_TURNS):
-            await asyncio.sleep(0)
-        self._server.close()
+        """Ends every connection, also one that was taken just now."""
+        await stop_listening(self._server)
         await self._runner.cleanup()
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import gc
-import socket
 import time
 from collections.abc import AsyncIterator
 
@@ -14,6 +11,7 @@ import pytest
 from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
+from support.late_client import is_closed_too
 from support.ops_facts import handled, listing
 from tidegate.member.messages import Answered
 from tidegate.ops import observer as facts
@@ -118,13 +116,7 @@ def test_an_address_is_a_port_with_or_without_a_host(text: str, address: Address
 @pytest.mark.filterwarnings("error")
 async def test_who_connects_as_it_ends_is_closed_too(turns: int) -> None:
     endpoints = await listen(web.Application(), LOOPBACK, "/metrics")
-    with socket.create_connection(("127.0.0.1", endpoints.port), 10) as late:
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        await endpoints.close()
-        # An end, or a refusal where it was never taken.
-        with contextlib.suppress(ConnectionResetError):
-            assert await asyncio.to_thread(late.recv, 1) == b""
+    assert await is_closed_too(endpoints.port, turns, endpoints.close)
     gc.collect()
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from support.admin_hub import make_hub
+from support.late_client import is_closed_too
 from support.wait import wait_until, wait_until_async
 from tidegate_http.listener import Limits
 from tidegate_hub.admin.listener import Admin
@@ -256,11 +257,5 @@ def test_a_hub_without_an_admin_port_loads_nothing_of_it(port: str, loaded: str)
 @pytest.mark.filterwarnings("error")
 async def test_who_connects_as_it_ends_is_closed_too(turns: int) -> None:
     async with an_admin(Limits()) as admin:
-        with socket.create_connection(("127.0.0.1", admin.port), 10) as late:
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            await admin.stop()
-            # An end, or a refusal where it was never taken.
-            with contextlib.suppress(ConnectionResetError):
-                assert await asyncio.to_thread(late.recv, 1) == b""
+        assert await is_closed_too(admin.port, turns, admin.stop)
     gc.collect()
