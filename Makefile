@@ -20,12 +20,14 @@ CLUSTER_UPGRADE := $(addprefix tests/cluster/test_upgrade,.py _spark.py)
 # the ways to hub and storage.
 CLUSTER_CHAOS := $(addprefix tests/cluster/test_chaos_,pods.py hands.py control.py)
 CLUSTER_CHAOS_WAYS := $(addprefix tests/cluster/test_chaos_,storage.py hub.py)
+# What wants NetworkPolicies enforced.
+CLUSTER_POLICIES := tests/cluster/test_policies.py
 # What wants the image of Spark: minutes to build, minutes of sessions to start.
 CLUSTER_SPARK := $(addprefix tests/cluster/test_spark,.py _bad_input.py _cosmos.py)
 # Conformance of every engine and source: minutes each.
 CLUSTER_CONFORMANCE := $(addprefix tests/cluster/test_conformance_,kinds.py own.py)
 CLUSTER_APART := $(CLUSTER_CHAOS) $(CLUSTER_CHAOS_WAYS) $(CLUSTER_CONFORMANCE) $(CLUSTER_FAULTS) \
-	$(CLUSTER_SCALING) $(CLUSTER_SPARK) $(CLUSTER_UPGRADE)
+	$(CLUSTER_POLICIES) $(CLUSTER_SCALING) $(CLUSTER_SPARK) $(CLUSTER_UPGRADE)
 # Drivers whose executors come and go, or are killed: minutes each.
 LONG_SPARK := tests/spark/test_driver_kills.py tests/spark/test_driver_members.py \
 	tests/spark/test_up_on_cosmos.py
@@ -47,11 +49,12 @@ export CONFORMANCE MINUTES FINAL IMAGE QUICK UPGRADE DEMO_SECONDS DEMO_KILLS HOM
 # Which cluster, and of how many nodes.
 CLUSTER ?= tidegate
 NODES ?= 2
-# SPARK=1: with the image of Spark on it.
+# SPARK=1: with the image of Spark on it. POLICIES=1: with NetworkPolicies enforced.
 SPARK ?=
+POLICIES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: audit bench bench-operator check clean cluster cluster-down conformance demo demo-cluster demo-exact docs docs-pictures fuzz help lint lock release sbom simulate soak test test-cluster test-cluster-chaos test-cluster-chaos-ways test-cluster-faults test-cluster-scaling test-cluster-spark test-conformance test-java test-live test-pages test-secrets test-spark test-spark-long test-upgrade
+.PHONY: audit bench bench-operator check clean cluster cluster-down conformance demo demo-cluster demo-exact docs docs-pictures fuzz help lint lock release sbom simulate soak test test-cluster test-cluster-chaos test-cluster-chaos-ways test-cluster-faults test-cluster-policies test-cluster-scaling test-cluster-spark test-conformance test-java test-live test-pages test-secrets test-spark test-spark-long test-upgrade
 .SUFFIXES:
 
 help: ## say what each target does
@@ -70,14 +73,14 @@ demo-exact: ## the demo with members killed for a minute, and all totals compare
 	@$(PYTHON) scripts/prepare.py core azurite
 	@DEMO_KILLS=$${DEMO_KILLS:-60} $(VENV)/python scripts/demo.py
 
-test: ## lint, then what wants no root and no Docker, without test-live (12 minutes)
+test: ## lint, then what wants no root and no Docker, without test-live (13 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite js
 	@$(MAKE) --no-print-directory lint
 	$(VENV)/python -m pytest -n $(WORKERS) --dist worksteal --durations 10 $(addprefix --ignore=,$(LIVE_TESTS)) $(TESTS) $(ARGS)
 
 cluster: ## a Kubernetes cluster with the project's images on it; see docs/cluster.md
 	@$(PYTHON) scripts/prepare.py dev azurite
-	@$(PYTHON) cluster/manage.py up --name $(CLUSTER) --nodes $(NODES) $(if $(SPARK),--spark)
+	@$(PYTHON) cluster/manage.py up --name $(CLUSTER) --nodes $(NODES) $(if $(SPARK),--spark) $(if $(POLICIES),--policies)
 
 cluster-down: ## remove it, and all that was started for it
 	@$(PYTHON) cluster/manage.py down --name $(CLUSTER)
@@ -103,6 +106,10 @@ test-cluster-chaos-ways: ## and of hub, storage and the ways to them (8 minutes)
 test-cluster-scaling: ## loads that grow and fall, and the sizes that follow (10 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
 	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) $(CLUSTER_SCALING) $(ARGS)
+
+test-cluster-policies: ## NetworkPolicies enforced: who must not get through (5 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite
+	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) --policies $(CLUSTER_POLICIES) $(ARGS)
 
 test-cluster-spark: ## groups on Spark: drivers and executors (15 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite

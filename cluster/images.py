@@ -27,6 +27,7 @@ TIDEGATE = "tidegate.local/tidegate:dev"
 HUB = "tidegate.local/hub:dev"
 AZURITE = "tidegate.local/azurite:dev"
 SPARK = "tidegate.local/spark:dev"
+POLICIES = "tidegate.local/policies:dev"
 AZURITE_MODULES = ROOT / ".tools" / "azurite" / "node_modules"
 MOST_MB = {TIDEGATE: 200, SPARK: 900}
 # What a container of the Spark image has to be able to do anywhere: a JVM, a session, a job.
@@ -139,6 +140,19 @@ def build_spark_image(engine: Engine, base: Base) -> None:
     _say_size(engine, SPARK)
     took = _try(engine, SPARK, "python", "-c", FIRST_JOB)
     say(f"   a container of it starts, runs a job of Spark and is gone in {took:.1f} s")
+
+
+def build_policies_image(engine: Engine, base: Base, store: Store, program: Path) -> None:
+    """What enforces NetworkPolicies on nodes of our own."""
+    drafts = store.root / "drafts"
+    drafts.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=drafts) as context:
+        for file in (program / "kube-network-policies", HERE / "policies" / "enforce"):
+            shutil.copy(file, context)
+        build_image(
+            engine, base, "the image of what enforces NetworkPolicies", Size(10, 200), POLICIES,
+            Path(context), ("--file", str(HERE / "policies" / "Dockerfile")),
+        )  # fmt: skip
 
 
 def _say_size(engine: Engine, name: str) -> None:

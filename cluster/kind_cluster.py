@@ -26,6 +26,8 @@ NETWORK = "kind"
 TIMEOUT = "--timeout=180s"
 # Pods that fail while their API server starts are begun again ever later.
 ANSWER_SECONDS = 300.0
+POLICIES_FILE = HERE / "policies" / "daemonset.yaml"
+POLICIES_DAEMON = ("daemonset/network-policies", "--namespace", "kube-system")
 CNI_FILE = "/etc/cni/net.d/10-tidegate.conflist"
 
 
@@ -100,6 +102,20 @@ class Cluster:
         with step(f"{', '.join(missing)} on {self.name}", Size(0, 0), []):
             run([*command, *missing], self._log("load"), cwd=HERE, env=self.engine.environment)
         write_stamp(stamp, json.dumps(there | wanted))
+
+    def enforce_policies(self, tools: Tools, wanted: bool) -> None:
+        """NetworkPolicies hold from now on, or no more: nodes of our own know nothing of them."""
+        if not wanted:
+            self._kubectl(tools, self.kubeconfig, "delete", "--ignore-not-found", "--filename",
+                          str(POLICIES_FILE))  # fmt: skip
+            return
+        with step(f"what enforces NetworkPolicies on {self.name}", Size(0, 0), []):
+            for arguments in (
+                ("apply", "--filename", str(POLICIES_FILE)),
+                ("rollout", "restart", *POLICIES_DAEMON),  # it may be another program than before
+                ("rollout", "status", *POLICIES_DAEMON, TIMEOUT),
+            ):
+                self._kubectl(tools, self.kubeconfig, *arguments)
 
     def remove(self) -> None:
         """Take away its nodes with their disks; with the last cluster, their network too."""

@@ -5,6 +5,7 @@ with the last one the Docker engine that was started for it; `test` runs the clu
 cluster that KUBECONFIG names, or on one of kind: if that was not there before, it is removed after.
 `--spark` puts the image of Spark on the cluster too, which takes minutes to build the first time.
 `--previous` puts the version before this one on it, from its commit, for the test of upgrades.
+`--policies` puts what enforces NetworkPolicies on it, where its nodes are our own and do not.
 `programs` compiles what bare control planes are made of, where `up` had no need to. What else is
 said to `test` is for pytest: `manage.py test tests/cluster -k consumer`.
 Everything is kept for the next time in TIDEGATE_CACHE (~/.cache/tidegate).
@@ -17,7 +18,7 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
@@ -26,8 +27,11 @@ import engine as engines
 from images import (
     AZURITE,
     HUB,
+    POLICIES,
     SPARK,
     TIDEGATE,
+    Base,
+    build_policies_image,
     build_project_images,
     build_spark_image,
     ensure_base,
@@ -37,11 +41,29 @@ from kind_cluster import Cluster, Tools, cluster_names
 from previous import IMAGE as PREVIOUS
 from previous import SPARK_IMAGE as PREVIOUS_SPARK
 from previous import Previous, build_previous_images, ensure_previous
-from programs import build_programs, kube_folder
+from programs import build_policies, build_programs, kube_folder
 from steps import StopError, exit_code_of, one_at_a_time, say
 from store import ROOT, Store, the_store
 
 DEFAULT_NAME = "tidegate"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a cluster is to have beside the project's own images."""
+
+    spark: bool = False
+    policies: bool = False
+    previous: Previous | None = None
+
+    def images(self) -> tuple[str, ...]:
+        """All that are put on its nodes."""
+        return (
+            TIDEGATE, HUB, AZURITE,
+            *([SPARK] if self.spark else []),
+            *([POLICIES] if self.policies else []),
+            *([PREVIOUS, PREVIOUS_SPARK] if self.previous is not None else []),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +72,22 @@ class Ready:
 
     cluster: Cluster
     tools: Tools
+    wanted: Wanted
     was_there: bool
 
 
-def tools_for(
-    engine: engines.Engine, store: Store, with_spark: bool, previous: Previous | None
-) -> Tools:
-    """Builds the project's images; the programs and the node's are built where none can be had."""
-    base = ensure_base(engine, store)
+def _build_images(engine: engines.Engine, store: Store, base: Base, wanted: Wanted) -> None:
     build_project_images(engine, base)
-    if with_spark:
+    if wanted.spark:
         build_spark_image(engine, base)
-    if previous is not None:
-        build_previous_images(engine, base, previous)
+    if wanted.policies:
+        build_policies_image(engine, base, store, build_policies(store))
+    if wanted.previous is not None:
+        build_previous_images(engine, base, wanted.previous)
+
+
+def tools_for(engine: engines.Engine, store: Store, base: Base) -> Tools:
+    """The programs and the node's image are built where none can be had."""
     if base.is_published:
         kind, kubectl = shutil.which("kind"), shutil.which("kubectl")
         if kind is None or kubectl is None:
@@ -73,19 +98,22 @@ def tools_for(
     return Tools(programs.kind / "kind", programs.kube / "kubectl", node)
 
 
-def up(
-    store: Store, name: str, nodes: int, with_spark: bool, previous: Previous | None = None
-) -> Ready:
+def up(store: Store, name: str, nodes: int, wanted: Wanted) -> Ready:
     with one_at_a_time(store.root / "lock"):
         engine = engines.ensure_engine(store)
-        tools = tools_for(engine, store, with_spark, previous)
+        base = ensure_base(engine, store)
+        if base.is_published:  # as are the nodes then, which enforce policies themselves
+            wanted = replace(wanted, policies=False)
+        _build_images(engine, store, base, wanted)
+        tools = tools_for(engine, store, base)
         cluster = Cluster(name, engine, store)
         was_there = cluster.is_whole()
         cluster.create(tools, nodes)
-        before = [PREVIOUS, PREVIOUS_SPARK] if previous is not None else []
-        cluster.load(tools, (*images_of(with_spark), *before))
+        cluster.load(tools, wanted.images())
+        if not base.is_published:
+            cluster.enforce_policies(tools, wanted.policies)
         _link_programs(store, tools)
-    return Ready(cluster, tools, was_there)
+    return Ready(cluster, tools, wanted, was_there)
 
 
 def _link_programs(store: Store, tools: Tools) -> None:
@@ -99,15 +127,10 @@ def _link_programs(store: Store, tools: Tools) -> None:
         link.symlink_to(program)
 
 
-def images_of(with_spark: bool) -> tuple[str, ...]:
-    """The images that a cluster has."""
-    return (TIDEGATE, HUB, AZURITE, *([SPARK] if with_spark else []))
-
-
-def how_to_use(ready: Ready, with_spark: bool) -> str:
+def how_to_use(ready: Ready) -> str:
     cluster = ready.cluster
     lines = [
-        f"The cluster {cluster.name} is ready; images on it: {', '.join(images_of(with_spark))}",
+        f"The cluster {cluster.name} is ready; images on it: {', '.join(ready.wanted.images())}",
         f"  export KUBECONFIG={cluster.kubeconfig}",
         f"  export PATH={cluster.store.root / 'bin'}:$PATH",
     ]
@@ -132,24 +155,17 @@ def down(store: Store, names: list[str]) -> None:
     say("No cluster and nothing of one is left but what is kept for the next: " + str(store.root))
 
 
-def test(
-    store: Store,
-    name: str,
-    nodes: int,
-    with_spark: bool,
-    arguments: list[str],
-    previous: Previous | None = None,
-) -> int:
+def test(store: Store, name: str, nodes: int, wanted: Wanted, arguments: list[str]) -> int:
     named = os.environ.get("KUBECONFIG")
     if named:
         kubectl = shutil.which("kubectl", path=f"{store.root / 'bin'}:{os.environ['PATH']}")
         if kubectl is None:
             raise StopError("kubectl is not on the PATH: install it, or run `make cluster` once.")
         say(f"-> the cluster of {named}")
-        return _run_suite(store, {"TIDEGATE_KUBECTL": kubectl, **_of(previous)}, arguments)
-    ready = up(store, name, nodes, with_spark, previous)
+        return _run_suite(store, {"TIDEGATE_KUBECTL": kubectl, **_of(wanted.previous)}, arguments)
+    ready = up(store, name, nodes, wanted)
     environment = {
-        **_of(previous),
+        **_of(wanted.previous),
         **ready.cluster.engine.environment,
         "KUBECONFIG": str(ready.cluster.kubeconfig),
         "TIDEGATE_CLUSTERS": str(ready.cluster.kubeconfig.parent),
@@ -204,22 +220,24 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=2, help="how many nodes (%(default)s)")
     parser.add_argument("--spark", action="store_true", help="with the image of Spark")
     parser.add_argument("--previous", action="store_true", help="with the version before this one")
+    parser.add_argument("--policies", action="store_true", help="with NetworkPolicies enforced")
     known, for_pytest = parser.parse_known_args()
     status = 0
 
     def work() -> None:
         nonlocal status
         store = the_store()
+        wanted = Wanted(known.spark, known.policies)
         if known.command == "up":
-            ready = up(store, known.name, known.nodes, known.spark)
-            say(how_to_use(ready, known.spark))
+            say(how_to_use(up(store, known.name, known.nodes, wanted)))
         elif known.command == "down":
             down(store, [known.name])
         elif known.command == "programs":
             build_programs(store)
         else:
-            previous = ensure_previous(store) if known.previous else None
-            status = test(store, known.name, known.nodes, known.spark, for_pytest, previous)
+            if known.previous:
+                wanted = replace(wanted, previous=ensure_previous(store))
+            status = test(store, known.name, known.nodes, wanted, for_pytest)
 
     return exit_code_of(work) or status
 

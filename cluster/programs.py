@@ -32,6 +32,7 @@ COREDNS = "github.com/coredns/coredns"
 COREDNS_FILE, COREDNS_FIELD = "plugin/kubernetes/object/informer.go", "RetryOnError:"
 PROVISIONER = "github.com/rancher/local-path-provisioner"
 KIND = "sigs.k8s.io/kind"
+POLICIES = "sigs.k8s.io/kube-network-policies"
 HELM_REQUIREMENT = HERE / "helm.lock"
 BUILD = ("build", "-trimpath", "-buildvcs=false")
 PACKAGES_OF_KUBE = 3150  # that Go names while it compiles the whole for the first time
@@ -115,6 +116,25 @@ def _build_kind(store: Store) -> Path:
         kind_files.take(_module_folder(go, KIND, source, environment), draft)
 
     return store.make("kind, compiled once", name, Size(10, 200), compile_kind)
+
+
+def build_policies(store: Store) -> Path:
+    """The folder of what enforces NetworkPolicies; what is there already is kept."""
+    source = HERE / "go" / "policies"
+    program = POLICIES.rpartition("/")[2]
+    name = f"policies-{digest(contents(source), *BUILD)}"
+
+    def compile_policies(draft: Path) -> None:
+        go, environment = require_go(), _go_environment(store)
+        command: list[str | Path] = [
+            go, *BUILD, "-ldflags", "-s -w", "-o", draft / program, f"{POLICIES}/cmd",
+        ]  # fmt: skip
+        run(command, store.logs / "policies.log", cwd=source, env=environment)
+
+    built = store.make(f"{program}, compiled once (about 2 minutes)", name, Size(60, 400),
+                       compile_policies)  # fmt: skip
+    shutil.rmtree(store.root / "go", ignore_errors=True)
+    return built
 
 
 def _fetch_helm(store: Store) -> Path:

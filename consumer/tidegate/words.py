@@ -51,13 +51,14 @@ WORDS = (
     ),
     Word(
         "lease",
-        "A Blob lease on a blob of the ledger. The clock of the storage service decides when it "
-        "ends, and so who is alive.",
+        "A Blob lease on a blob of the ledger, or a document's in Cosmos DB. The clock of the "
+        "storage service decides when it ends, and so who is alive.",
         ("leasehold", "lock token"),
     ),
     Word(
         "ledger",
-        "All blobs of a group: who owns what, checkpoints, members, and the roster.",
+        "All blobs of a group, or documents in Cosmos DB: who owns what, checkpoints, members, and "
+        "the roster.",
         ("checkpoint store", "lease store", "bookkeeper"),
     ),
     Word(

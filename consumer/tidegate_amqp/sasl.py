@@ -94,6 +94,7 @@ def read_outcome(body: bytes) -> int:
 
 
 def plain_response(user: str, password: str) -> bytes:
+    """What a client answers, as the tests of the hub do."""
     return b"\x00" + user.encode() + b"\x00" + password.encode()
 
 

@@ -97,16 +97,6 @@ def too_many_answers(limit: int) -> HubError:
     )
 
 
-def idle_publisher(link: str, link_number: int) -> HubError:
-    """Detaches a sender that has sent nothing for half an hour. Reported."""
-    return HubError(
-        DETACH_FORCED,
-        f"The link '{link}' is force detached by the broker due to errors occurred in "
-        f"publisher(link{link_number}). Detach origin: "
-        "AmqpEventHubPublisher.IdleTimerExpired: Idle timeout: 00:30:00.",
-    )
-
-
 def stopping(container: str) -> HubError:
     """Ours: closes the connections that are open when the hub stops."""
     return HubError(CONNECTION_FORCED, f"The hub is stopping; closed by container '{container}'.")

@@ -1,8 +1,8 @@
 """The command line of the operator: `tidegate-operator run`.
 
-Rules: everything about the process is an argument; nothing else reads the environment but for the
-pod's own name and the cluster to connect to. What is wrong is one line, and the exit code says
-whose it is: 1 the operator could not go on, 2 the command line, 78 a setting.
+Rules: everything about the process is an argument; of the environment only the pod's own name, the
+cluster to connect to and TIDEGATE_CORE_DUMPS are read. What is wrong is one line, and the exit code
+says whose it is: 1 the operator could not go on, 2 the command line, 78 a setting.
 """
 
 from __future__ import annotations

@@ -19,14 +19,12 @@ from tidegate.sources.cosmos.ranges import range_of
 from tidegate_operator import conditions as kinds
 from tidegate_operator.condition import Condition, conditions_in
 from tidegate_operator.model import BreakLease, Steps
-from tidegate_operator.readiness import NOT_READ, ON_THE_WAY, READY
+from tidegate_operator.readiness import NOT_READ, ON_THE_WAY, READY, WISHED
 from tidegate_operator.size_conditions import BOUND, OUT_OF_REACH, SCALING
 from tidegate_operator.spec_status import Truth
 from tidegate_operator.wording import cut, names_text, partitions_text, stopped
 
 _NOTE_CHARS = 1000
-# Wishes of the user: other conditions tell what becomes of them.
-_WISHED = frozenset(("Deleting", "Paused"))
 # Bad where they are so.
 _TROUBLES = (kinds.STUCK, kinds.LOSS, kinds.BEHIND, BOUND)
 
@@ -85,7 +83,7 @@ def _of_ready(before: Condition | None, now: Condition | None) -> Iterator[Notic
         return
     if now.is_true:
         yield _normal(now.reason, now.message)
-    elif now.reason not in ON_THE_WAY | _WISHED | {NOT_READ}:
+    elif now.reason not in ON_THE_WAY | WISHED | {NOT_READ}:
         yield _warning(now.reason, now.message)
 
 

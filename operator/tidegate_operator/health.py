@@ -30,14 +30,11 @@ from tidegate_operator.cache import Cache
 from tidegate_operator.condition import conditions_in
 from tidegate_operator.group_pages import GroupPages
 from tidegate_operator.leader import Leader
-from tidegate_operator.readiness import READY
+from tidegate_operator.readiness import READY, WISHED
 from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.untold import Untold
 from tidegate_operator.watching import Watches
 from tidegate_operator.workers import Workers
-
-# Wishes of the user: that such a group reads nothing is nobody's alarm.
-_WISHED = frozenset(("Deleting", "Paused"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +140,7 @@ class _Shown(Collector):
         )
         for key, document in self._vitals.cache.documents():
             said = conditions_in(document.get("status") or {}).get(READY)
-            if said is None or said.reason not in _WISHED:
+            if said is None or said.reason not in WISHED:
                 is_ready = said is not None and said.is_true
                 found.add_metric([key.namespace, key.name], float(is_ready))
         return found

@@ -36,6 +36,8 @@ NOT_READ = "LedgerNotRead"
 UNOWNED = "PartitionsUnowned"
 # On the way: nobody has to do anything, for all that is known.
 ON_THE_WAY = frozenset(("Joining", "NoPods"))
+# Wishes of the user: that such a group reads nothing is nobody's alarm.
+WISHED = frozenset(("Deleting", "Paused"))
 # Where a pod has joined, only the operator cannot ask it: others are waited for for other causes.
 HUB_UNREACHABLE = "HubUnreachable"
 # What the operator could not ask. It says nothing of whether the members can.

@@ -147,7 +147,8 @@ _OF_LEDGER_AND_HUB: dict[str, Reason] = {
     "LedgerDenied": Reason(
         NO,
         "Storage does not let the operator in.",
-        "Correct the secret, or give the identity the role *Storage Blob Data Contributor*.",
+        "Correct the secret, or give the identity the role *Storage Blob Data Contributor*; for "
+        "`ledger.cosmos` *Cosmos DB Built-in Data Contributor*.",
     ),
     "LedgerMissing": Reason(
         NO,
@@ -169,7 +170,9 @@ _OF_LEDGER_AND_HUB: dict[str, Reason] = {
         "give the group a key.",
     ),
     "LedgerInvalid": Reason(
-        NO, "Storage does not understand the request.", "Correct `ledger.apiVersion` or the URL."
+        NO,
+        "Storage does not understand the request.",
+        "Correct `ledger.apiVersion`, or the URL or endpoint of the account.",
     ),
     "LedgerUnreachable": Reason(
         f"{UNKNOWN}, or {NO} while pods are missing",
@@ -181,23 +184,25 @@ _OF_LEDGER_AND_HUB: dict[str, Reason] = {
         "The roster cannot be written although nobody else has written it. Until it can be, nobody "
         "is told to leave and nothing shrinks.",
         "Break the lease on the blob `roster` if somebody holds one; else look at what stands "
-        "between the operator and storage.",
+        "between the operator and storage, as for `ledger.cosmos`.",
     ),
     "LedgerNotRead": NOT_READ,
     "HubUnknown": Reason(
         NO,
-        "There is no such hub or consumer group.",
+        "There is no such hub or consumer group; of Cosmos DB, no such database or container.",
         "Create it. Another name is another group: make the ConsumerGroup anew.",
     ),
     "HubDenied": Reason(
         NO,
-        "The hub does not let us in.",
-        "Correct the secret, or give the identity the role *Azure Event Hubs Data Receiver*.",
+        "The hub, or the account of Cosmos DB, does not let us in.",
+        "Correct the secret, or give the identity the role *Azure Event Hubs Data Receiver*; for a "
+        "container *Cosmos DB Built-in Data Reader*.",
     ),
     "HubUnreachable": Reason(
         f"{NO}, while pods are missing",
-        "The hub does not answer the operator. Members may well reach it.",
-        "Look at the network: port 5671, or 443 with `webSockets: true`.",
+        "The hub, or the account of Cosmos DB, does not answer the operator. Members may well "
+        "reach it.",
+        "Look at the network: port 5671, or 443 with `webSockets: true` and for Cosmos DB.",
     ),
 }
 _OF_THE_CLUSTER: dict[str, Reason] = {

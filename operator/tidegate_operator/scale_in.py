@@ -19,6 +19,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tidegate.model import Listing, MemberName
+from tidegate_operator.facts import DELETION_COST
 from tidegate_operator.model import Observation, PodFacts
 from tidegate_operator.rollout import Roles, holdings, is_live
 
@@ -27,7 +28,6 @@ PATIENCE_S = 30.0
 ROLLOUT_LIMIT_S = 600.0
 # Kubernetes takes the pod with the lowest cost first; pods without one count as 0.
 VICTIM_COST = -1000
-DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,43 +5,22 @@ Rules: what the driver says counts while it runs; of one that does not run its p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
-from tidegate.spark.failures import OF_NO_EVENT
 from tidegate_operator.model import PodFacts, SparkFacts
 from tidegate_operator.pod_nouns import DriverNote
 from tidegate_operator.rollout import is_live
+from tidegate_operator.single_words import FAILURES
 from tidegate_operator.view import GroupView
 from tidegate_operator.wording import time_text
 
 STOPPED, STARTING, RETRYING = "stopped", "starting", "retrying"
 
-_STORAGE = "Look at the storage account that it names, and at who may write there."
-_ITSELF = "Its own words say what to do."
-# What a driver says first of a failure that no event is to blame for, and what to do about it.
-_REMEDIES: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys(OF_NO_EVENT.values(), "See the log of the driver and of its executors."),
-        "Cancelled": "See the log of the driver.",
-        "DriverKilled": _ITSELF,
-        "DriverLost": "See the log of the driver.",
-        "DriverOutOfMemory": _ITSELF,
-        "ExecutorLost": "Look at the executors' pods: why have they ended?",
-        "HubNotRead": "Executors read the hub themselves: do they reach it, and may they?",
-        "LedgerNotReached": _STORAGE,
-        "LetterNotWritten": _STORAGE,
-        "OutOfMemory": _ITSELF,
-        "ReadTwice": _ITSELF,
-        "SlicesNotWritten": _STORAGE,
-    }
-)
-
 
 def remedy_of(failure: str) -> str | None:
     """What to do about a failure of which a driver told; None where events may be to blame."""
-    return _REMEDIES.get(failure.partition(": ")[0])
+    word = failure.partition(": ")[0]
+    return None if word == "PipelineFailed" or word not in FAILURES else FAILURES[word][1]
 
 
 def phase_of(spark: SparkFacts) -> str:

@@ -18,6 +18,7 @@ from tidegate.group_file.spec import OPERATORS, Secret
 from tidegate.words import snake_name
 from tidegate_operator.crd import COLUMNS
 from tidegate_operator.reasons import EVENTS, MEANINGS, REASONS
+from tidegate_operator.single_words import FAILURES, KEPT
 from tidegate_operator.spec import OperatedHandler, OperatedLedger, OperatorSpec
 from tidegate_operator.spec_rules import BOUNDS, NAME_RULE, RULES
 from tidegate_operator.spec_scaling import CronSpec, FallbackSpec, ObjectiveSpec, ScalingSpec
@@ -78,7 +79,11 @@ can tell is said by the condition `Ready`: a secret that is missing, an image th
 
 _COLUMNS = """\
 ## kubectl get
-Those from `Hub` on are shown with `--output wide`.
+Those from `Hub` on are shown with `--output wide`. STATUS, which is `.status.state`, is the first
+of these that is so: `Deleting` or `Paused`; the reason of [`Ready`](#ready) where that is not so by
+more than what the ledger says (`NotReady` stands for `PodsNotReady`); the reason of
+[`StateBehind`](#statebehind); `RetentionLoss`; `Stuck`; `Joining`, `NoPods` or `PartitionsUnowned`;
+`ScaledToZero`; else the reason of [`Balanced`](#balanced).
 
 | column | what it shows |
 | --- | --- |
@@ -88,6 +93,23 @@ _CONDITIONS = """\
 ## Conditions and their reasons
 `kubectl describe cg NAME` shows them, with a message that says what they are about. A message has
 the remedy in it; the tables have it too.
+"""
+
+_KEPT = """\
+## Why the size stays
+`.status.scaling.reason` is one of these, or one of the [Events](#events) from `MoreArrives` to
+`Bounds`, with which the size changes. [Scaling](scaling.md) says how it is decided.
+
+| reason | meaning |
+| --- | --- |
+"""
+
+_FAILURES = """## What fails on Spark
+The first word of `.status.spark.failure`, of a driver's last words, and the `reason` of
+`tidegate_spark_batches_failed_total`:
+
+| word | meaning | what to do |
+| --- | --- | --- |
 """
 
 _EVENTS = """\
@@ -121,6 +143,7 @@ def page() -> str:
     columns = "\n".join(f"| {name.upper()} | {text} |" for name, _, _, text, _ in COLUMNS)
     parts += [_SIZE, _REFUSED + "\n".join(_refusals()) + "\n", _COLUMNS + columns + "\n"]
     parts += [*_status(StatusShape, "status"), _CONDITIONS, *_conditions(), _EVENTS + _events()]
+    parts += [_KEPT + _kept(), _FAILURES + _failures()]
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
@@ -172,6 +195,16 @@ def _conditions() -> Iterator[str]:
 
 def _events() -> str:
     return "\n".join(f"| `{name}` | {text} |" for name, text in EVENTS.items())
+
+
+def _kept() -> str:
+    return "\n".join(f"| `{name}` | {text} |" for name, text in KEPT.items())
+
+
+def _failures() -> str:
+    return "\n".join(
+        f"| `{name}` | {meaning} | {remedy} |" for name, (meaning, remedy) in FAILURES.items()
+    )
 
 
 if __name__ == "__main__":

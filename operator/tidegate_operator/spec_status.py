@@ -229,7 +229,9 @@ class StatusShape:
     observed_generation: int | None = field(
         default=None, metadata=_said("The generation of the spec that this is about.", **_LONG)
     )
-    source: str | None = field(default=None, metadata=_said("Where events come from: eventhubs."))
+    source: str | None = field(
+        default=None, metadata=_said("Where events come from: eventhubs or cosmos.")
+    )
     state: str | None = field(default=None, metadata=_said("How it stands, in one word."))
     ready: str | None = field(
         default=None, metadata=_said("Consumers that have joined, of those that are wanted: 4/4.")

@@ -15,10 +15,10 @@ from tidegate_operator import lag as lags
 from tidegate_operator import sizing
 from tidegate_operator.lag import GroupLag
 from tidegate_operator.model import GroupKey, Observation, PodFacts, Steps, Wish
+from tidegate_operator.rollout import is_live
 
 # A partition that is being taken over has nobody for a second or two. So long is too long.
 UNOWNED_LIMIT_S = 15.0
-_FINISHED = frozenset(("Failed", "Succeeded"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,4 @@ def view_of(observation: Observation, steps: Steps, lag: GroupLag) -> GroupView:
 
 
 def _standing(pods: Iterable[PodFacts]) -> tuple[PodFacts, ...]:
-    return tuple(
-        pod
-        for pod in sorted(pods, key=lambda pod: pod.name)
-        if not pod.is_deleting and pod.phase not in _FINISHED
-    )
+    return tuple(pod for pod in sorted(pods, key=lambda pod: pod.name) if is_live(pod))

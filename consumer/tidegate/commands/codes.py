@@ -1,4 +1,4 @@
-"""How `tidegate run`, `rewind` and `deadletters` end. docs/settings.md repeats this list."""
+"""How `tidegate run`, `rewind` and `deadletters` end. docs/delivery.md repeats this list."""
 
 from __future__ import annotations
 

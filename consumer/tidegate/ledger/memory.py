@@ -5,7 +5,7 @@ Rules:
   the `now` of each call; there is no other.
 - It is quick: a listing is kept, and only what has changed since is built again. The mappings of a
   listing that was handed out are never touched afterwards.
-- What a person or another processor may do to the blobs is in `by_hand`.
+- What a person or another processor may do to the blobs ends in `_by_hand` or `_by_other`.
 """
 
 from __future__ import annotations

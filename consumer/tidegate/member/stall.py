@@ -48,8 +48,3 @@ class StallWatch:
 
     def may_claim_ended(self, now: float) -> bool:
         return not self._is_stalled and now >= self._closed_until
-
-    @property
-    def opens_at(self) -> float:
-        """When it may be claimed again, for waking."""
-        return self._closed_until

@@ -19,7 +19,6 @@ DAY_S = 86_400
 HOUR_S = 3_600
 # As much of a start's text as says the hour, and ten minutes of it: 20260131T23, 20260131T235.
 _HOUR_CHARS, _TEN_MINUTES_CHARS = 11, 12
-_TEN_MINUTES_S = 600
 # How often an hour is listed: the last two, and those before.
 _LATE_EVERY_S, _OLD_EVERY_S = 15.0, 300.0
 # Ten minutes in which something was written are looked at for so long; and at most so many.

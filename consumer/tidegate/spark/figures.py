@@ -19,12 +19,7 @@ class Counted:
     bytes: int = 0
     lost: int = 0
     stolen: int = 0
-    last_batch: int = 0
     last_events: int = 0
-    last_seconds: float = 0.0
-    # By the clock on the wall; 0 where there was none.
-    last_ended_at: float = 0.0
-    last_error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +31,8 @@ class OfficeFigures:
     held: Mapping[MemberName, int] = field(default_factory=lambda: MappingProxyType({}))
     # Partitions that are to be given away as soon as their batch has ended.
     leaving: tuple[PartitionId, ...] = ()
-    # The number of the batch under way, and for how long it is.
+    # The number of the batch under way.
     under_way: int | None = None
-    under_way_s: float = 0.0
     # Events of held partitions that are not handled, as far as ends are known.
     lag: int = 0
     # Events that were put aside, since the office began.

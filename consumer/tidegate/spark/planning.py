@@ -92,7 +92,7 @@ class Planning:
                 raise StillAwayError(
                     f"{planned.waiting} partitions have events to read, and did not come to this "
                     f"group's members within {_ARRIVE_S:g} s: look at who owns them, by "
-                    "`tidegate ends` for instance"
+                    "`tidegate ledger show`"
                 )
             self._pause(_LOOK_S)
 

@@ -158,7 +158,7 @@ class Work:
             self._telling.handled(held, read, turn, seconds, worked[read.partition])
         self._only_states(states, work)
         self._release()
-        self._count(number, reads, seconds)
+        self._count(reads)
 
     def _worked(self, reads: tuple[TurnRead, ...], seconds: float) -> dict[PartitionId, float]:
         full = Full(self._tools.limit, self._tools.policy.checkpoint.duplicate_budget)
@@ -192,7 +192,6 @@ class Work:
         held = {p: each for p, each in self._granted.items() if p in still}
         self._release()
         self._counted.failed += 1
-        self._counted.last_error = error
         tries = 1 if work.suspect is None else work.suspect.tries + 1
         turns = work.batch.turns
         self._telling.failed(held, turns, error, tries, blames_events=blames_events)
@@ -236,25 +235,23 @@ class Work:
         for held in granted.values():
             held.batch_over()
 
-    def _count(self, number: int, reads: tuple[TurnRead, ...], seconds: float) -> None:
+    def _count(self, reads: tuple[TurnRead, ...]) -> None:
         counted, events = self._counted, sum(read.events for read in reads)
         counted.batches += 1
         counted.events += events
         counted.bytes += sum(read.bytes for read in reads)
         counted.lost += sum(read.lost for read in reads)
         self.watch.spent(sum(read.units for read in reads))
-        counted.last_batch, counted.last_events = number, events
-        counted.last_seconds, counted.last_ended_at = seconds, self._tools.wall()
+        counted.last_events = events
 
     def figures(self) -> OfficeFigures:
         """How it stands now."""
-        work, now = self._turns.under_way, self._tools.clock()
+        work = self._turns.under_way
         return OfficeFigures(
             replace(self._counted),
             Counter(held.holder.name for held in self.held.values()),
             tuple(sorted(p for p, held in self.held.items() if held.is_finishing)),
             None if work is None else work.batch.number,
-            0.0 if work is None else now - self._begun_at,
             sum(self.watch.lags().values()),
             0 if self._asides is None else self._asides.count,
             self._telling.stuck(),

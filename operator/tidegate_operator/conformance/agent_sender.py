@@ -44,7 +44,7 @@ class Sender(ABC):
 
     @abstractmethod
     def sent(self) -> dict[str, tuple[int, int]]:
-        """By stream: the first number, and how many are accepted."""
+        """By stream: the first number, and how many were sent; all are accepted after `stop`."""
 
     @abstractmethod
     async def close(self) -> None: ...
@@ -77,7 +77,6 @@ class HubSender(Sender):
         self._native = NativeSender(address, hub)
         self._first: dict[str, int] = {}
         self._ticks = 0
-        self._is_flushed = False
 
     async def begin(self) -> None:
         client = EventHubConsumerClient.from_connection_string(
@@ -99,10 +98,9 @@ class HubSender(Sender):
         want = self._ticks * len(self._first)
         if self._native.accepted != want:
             raise RuntimeError(f"the hub accepted {self._native.accepted} events of {want}")
-        self._is_flushed = True
 
     def sent(self) -> dict[str, tuple[int, int]]:
-        """Before the end what is certain: all but the last ticks may be under way."""
+        """Before `stop` the last ticks may be under way still."""
         return {partition: (first, self._ticks) for partition, first in self._first.items()}
 
     async def close(self) -> None:

@@ -42,11 +42,6 @@ class Watch:
         self._ownership: dict[str, str] = {}
         self._failing_since: float | None = None
 
-    @property
-    def is_failing(self) -> bool:
-        """Whether the last look failed."""
-        return self._failing_since is not None
-
     async def close(self) -> None:
         await self._ledger.close()
         await self._seen.close()

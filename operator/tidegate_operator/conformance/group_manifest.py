@@ -50,7 +50,7 @@ def group(options: Options) -> Document:
             "driver": {"template": {"spec": {"containers": [container]}}},
         }
     if options.given is not None:
-        spec |= {key: said for key, said in options.given.others.items() if key != "template"}
+        spec |= options.given.others
     return {
         "apiVersion": CONSUMER_GROUP.api_version,
         "kind": CONSUMER_GROUP.name,

@@ -66,7 +66,7 @@ class Given:
 
     source: Mapping[str, Any]
     ledger: Mapping[str, Any]
-    # Other keys of its spec: image, serviceAccountName, template.
+    # Other keys of its spec: image, and how its pods are known.
     others: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -148,7 +148,7 @@ def given_in(document: Mapping[str, Any]) -> Given:
     if not ledger.get("container"):
         raise SettingsError("spec.ledger.container: name one in Blob storage: conformance reads it")
     _secret(ledger, "spec.ledger")
-    taken = ("image", "serviceAccountName", "serviceAccountAnnotations", "template")
+    taken = ("image", "serviceAccountName", "serviceAccountAnnotations")
     others = {key: spec[key] for key in taken if key in spec}
     return Given(source, ledger, others)
 

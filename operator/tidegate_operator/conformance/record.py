@@ -136,7 +136,9 @@ class Setting:
     # Events a second to each stream, and how many batches may be in hand.
     rate: float
     lease_s: float = 15.0
-    tick_s: float = 5.0
+    # How often members look at the ledger, and the operator at a group on which nothing goes on.
+    tick_s: float = 2.0
+    look_s: float = 5.0
     checkpoint_s: float = 1.0
     batch: int = 50
     settle_s: float = 90.0

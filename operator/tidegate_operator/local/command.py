@@ -233,18 +233,24 @@ def _add_delete(made: argparse.ArgumentParser) -> None:
 
 async def _delete(cluster: Cluster, arguments: argparse.Namespace) -> int:
     """As `kubectl delete` does: until it is gone."""
-    await cluster.group(arguments.name)
+    group = await cluster.group(arguments.name)
     client = cluster.kube
     assert isinstance(client, Client)
     await client.delete(CONSUMER_GROUP, cluster.namespace, arguments.name)
     while await client.find(CONSUMER_GROUP, cluster.namespace, arguments.name) is not None:
         await asyncio.sleep(_LOOK_S)
-    print(f"group {arguments.name} is deleted; its positions are kept")
+    goes = (group["spec"].get("ledger") or {}).get("onDelete") == "Delete"
+    kept = "its ledger is deleted too" if goes else "its positions are kept"
+    print(f"group {arguments.name} is deleted; {kept}")
     return Code.DONE
 
 
 UP = _Up()
-DELETE = _Asking(Command(_delete, "end a group; its ledger is kept", _add_delete))
+DELETE = _Asking(
+    Command(
+        _delete, "end a group; its ledger is kept, unless it says onDelete: Delete", _add_delete
+    )
+)
 GET = _Asking(Command(_get, "show the groups, as `kubectl get consumergroups` does", _add_get))
 SCALE = _of_one(Command(actions.scale, "say how many consumers there are to be", _add_scale))
 EXPLAIN, MOVE, PARTITIONS, PAUSE, RESUME, WATCH = (

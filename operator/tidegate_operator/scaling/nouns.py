@@ -109,7 +109,6 @@ class Reason(StrEnum):
     UNKNOWN = "LagUnknown"
     LEARNING = "NotYetMeasured"
     BOUNDS = "Bounds"
-    SET = "SetByHand"
 
 
 # Those with which the number changes.

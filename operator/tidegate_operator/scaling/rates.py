@@ -26,7 +26,7 @@ from statistics import median_low
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tidegate.model import MemberName, PartitionId
+from tidegate.model import MemberName
 from tidegate_operator.scaling.nouns import PartitionSample, Sample
 
 # A rate of arrival is taken over at least so long, and from what is not older than this.
@@ -285,8 +285,3 @@ def _with_cost(costs: Costs, event_s: float, seconds: float) -> Costs:
 
 def _part(seconds: float, over_s: float) -> float:
     return -math.expm1(-max(seconds, 0.0) / over_s)
-
-
-def rates_of(arrivals: Mapping[PartitionId, Arrivals]) -> dict[PartitionId, float]:
-    """The rates that are known."""
-    return {p: each.rate for p, each in arrivals.items() if each.rate is not None}

@@ -68,7 +68,6 @@ class _Saying:
             Reason.UNKNOWN: self._unknown,
             Reason.LEARNING: lambda: "it is not known yet what one consumer handles",
             Reason.BOUNDS: lambda: f"scaling allows {self._inputs.least} to {self._policy.max}",
-            Reason.SET: lambda: "spec.replicas says so",
         }
         return texts[self._decision.reason]()
 

@@ -40,8 +40,8 @@ def test_an_image_that_is_larger_than_promised_is_refused(engine_that: AskEngine
 
 
 def test_spark_is_on_a_cluster_only_where_it_is_asked_for() -> None:
-    assert images.SPARK not in manage.images_of(with_spark=False)
-    assert manage.images_of(with_spark=True)[-1] == images.SPARK
+    assert images.SPARK not in manage.Wanted().images()
+    assert manage.Wanted(spark=True).images()[-1] == images.SPARK
 
 
 def test_an_image_that_is_on_the_nodes_is_put_there_again_only_when_it_changed(

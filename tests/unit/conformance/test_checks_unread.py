@@ -27,8 +27,8 @@ def test_who_stands_still_is_judged_by_the_longest_time_without_a_call_not_by_it
 ):
     found = verdict(paused(100.0), "P6")
     assert found.outcome is Outcome.BROKEN and "0 was not read for 79.8 s" in found.cases[0]
-    found = verdict(paused(40.0), "P6")
-    assert found.outcome is Outcome.HELD and found.figures["longest s"] == 19.8
+    found = verdict(paused(38.0), "P6")
+    assert found.outcome is Outcome.HELD and found.figures["longest s"] == 17.8
 
 
 def test_a_gap_that_begins_while_who_stands_still_counts_also_when_calls_came_before_it() -> None:
@@ -61,13 +61,13 @@ def killed(lost: int, of: int, unread_s: float, kind: str = "force") -> Record:
 
 def test_who_had_more_than_half_of_the_leases_is_followed_one_lease_later_and_no_more() -> None:
     assert verdict(killed(2, 3, 32.0), "P6").outcome is Outcome.HELD
-    assert "37 s are allowed" in verdict(killed(2, 3, 38.0), "P6").cases[0]
+    assert "34 s are allowed" in verdict(killed(2, 3, 38.0), "P6").cases[0]
 
 
 def test_half_of_the_leases_or_one_alone_look_like_no_stall() -> None:
     for lost, of in ((2, 4), (1, 1)):
         found = verdict(killed(lost, of, 30.0), "P6")
-        assert "22 s are allowed" in found.cases[0]
+        assert "19 s are allowed" in found.cases[0]
 
 
 def test_without_an_operator_only_what_the_dead_had_may_stand_still_for_another_lease() -> None:

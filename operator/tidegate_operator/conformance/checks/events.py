@@ -26,6 +26,8 @@ from tidegate_operator.conformance.verdicts import Verdict, judged, not_tried
 # After these nobody handles anything twice: what is given away is drained and checkpointed.
 CLEAN = ("delete", "scale-in", "scale-out", "rollout", "operators")
 _CASES = 20
+# The longest batch of Spark that comes again when its executor is gone.
+_BATCH_S = 5.0
 
 
 def p2(record: Record) -> Verdict:
@@ -115,7 +117,7 @@ def most_again(record: Record, what: Disturbed | None) -> int:
         open_s += what.ended - what.began
     if setting.engine != "python":
         # One batch for all that an executor has; its checkpoint follows when it has ended.
-        open_s += setting.tick_s
+        open_s += _BATCH_S
     return round(setting.rate * open_s) + 2 + min(setting.batch, round(setting.rate * open_s))
 
 

@@ -74,7 +74,7 @@ def p12(record: Record) -> Verdict:
     changes = sum(1 for row in owned if row.at > record.began)
     if not agreement.looks or not changes:
         return not_tried("P12", "no owner changed while there was a status to compare")
-    limit_s = record.setting.tick_s + SKEW_S
+    limit_s = record.setting.look_s + SKEW_S
     late = agreement.longest_s
     cases = [f"the status was behind the leases for {late:.1f} s"] if late > limit_s else []
     return judged(

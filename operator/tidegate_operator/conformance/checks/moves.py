@@ -34,6 +34,7 @@ def p6(record: Record) -> Verdict:
         return not_tried("P6", why)
     calls = by_partition(record)
     waits: list[float] = []
+    allowed: set[float] = set()
     cases = []
     for span in spans(record):
         kill = span.what
@@ -47,6 +48,7 @@ def p6(record: Record) -> Verdict:
                 cases.append(f"{kill.kind} of {kill.target}: {partition} was never read again")
                 continue
             waits.append(wait)
+            allowed.add(most_s)
             if wait > most_s:
                 cases.append(
                     f"{kill.kind} of {kill.target}: {partition} was not read for {wait:.1f} s, "
@@ -58,9 +60,15 @@ def p6(record: Record) -> Verdict:
     return judged(
         "P6", cases,
         f"{len(kills)} kills, {len(waits)} partitions: 95 of 100 read on within "
-        f"{p95(waits):.1f} s, all within {longest:.1f} s",
+        f"{p95(waits):.1f} s, all within {longest:.1f} s; {_limits(allowed)} s are allowed",
         {"kills": len(kills), "p95 s": round(p95(waits), 3), "longest s": round(longest, 3)},
     )  # fmt: skip
+
+
+def _limits(allowed: set[float]) -> str:
+    """They differ by who was killed, and by how much that one had."""
+    least, most = min(allowed, default=0.0), max(allowed, default=0.0)
+    return f"{most:.0f}" if least == most else f"{least:.0f} to {most:.0f}"
 
 
 def _wait(those: list[Handled], span: Span) -> float | None:
