@@ -109,7 +109,7 @@ test-cluster-scaling: ## loads that grow and fall, and the sizes that follow (10
 
 test-cluster-policies: ## NetworkPolicies enforced: who must not get through (5 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
-	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) --policies $(CLUSTER_POLICIES) $(ARGS)
+	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) --spark --policies $(CLUSTER_POLICIES) $(ARGS)
 
 test-cluster-spark: ## groups on Spark: drivers and executors (15 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
@@ -119,7 +119,7 @@ conformance: ## P1 to P14 on the cluster, disturbed for 3 minutes; CONFORMANCE='
 	@$(PYTHON) scripts/prepare.py dev azurite
 	@CLUSTER=$(CLUSTER) $(VENV)/python scripts/conformance.py
 
-test-conformance: ## conformance of every engine and source (35 minutes)
+test-conformance: ## conformance of every engine and source (40 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
 	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) --spark $(CLUSTER_CONFORMANCE) $(ARGS)
 

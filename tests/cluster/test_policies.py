@@ -12,16 +12,18 @@ from pathlib import Path
 import pytest
 
 from support.cluster_conformance import conformance
-from support.cluster_group import Group, a_group
+from support.cluster_group import Group, a_group, groups
+from support.cluster_groups import example
 from support.cluster_manifests import config_map, deployment, python, service
-from support.cluster_release import OPERATOR, Release
+from support.cluster_release import OPERATOR, Release, event_hubs, ledger
+from support.cluster_spark import SMALL
 from support.tree import ROOT
 from support.wait import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 POLICY = ROOT / "examples" / "networkpolicy.yaml"
-METRICS, ELSEWHERE = 8080, 9999
+OPERATORS, CONSUMERS, ELSEWHERE = 8080, 9090, 9999
 ENFORCED_S = 30.0
 WAITING = "import signal; signal.pause()"
 LISTENING = f"""
@@ -34,6 +36,8 @@ try:
     socket.create_connection((sys.argv[1], int(sys.argv[2])), 2).close()
 except TimeoutError:
     print("nothing answers")
+except ConnectionRefusedError:
+    print("refused")
 else:
     print("through")
 """
@@ -50,16 +54,23 @@ def others(release: Release) -> Iterator[None]:
         service("elsewhere", ELSEWHERE),
     )
     release.inside.wait_until_ready(*names)
-    wait_until(lambda: gets_through(release, "deployment/stranger", "elsewhere", ELSEWHERE),
-               ENFORCED_S, "who listens to be reached by its name")  # fmt: skip
+    asked = (release, "deployment/stranger", "elsewhere", ELSEWHERE)
+    wait_until(lambda: answer(*asked) == "through", ENFORCED_S, "who listens to be reached")
     yield
     release.inside.said("delete", "deployment", *names, "--wait=false")
     release.inside.said("delete", "service", "elsewhere")
 
 
+def answer(release: Release, who: str, host: str, port: int) -> str:
+    """What becomes of a pod's connection to there."""
+    return release.inside.said(
+        "exec", who, "--", "python", "-c", CONNECT, host, str(port)
+    ).strip()  # fmt: skip
+
+
 def gets_through(release: Release, who: str, host: str, port: int) -> bool:
-    """Whether a pod is answered there; whatever else becomes of it is an error."""
-    said = release.inside.said("exec", who, "--", "python", "-c", CONNECT, host, str(port)).strip()
+    """Whether a pod is answered there; nobody refuses a connection that no policy forbids."""
+    said = answer(release, who, host, port)
     assert said in ("through", "nothing answers"), said
     return said == "through"
 
@@ -70,7 +81,7 @@ def until_shut(release: Release, who: str, host: str, port: int) -> None:
 
 
 def test_only_who_is_named_may_ask_the_operator_for_its_metrics(release: Release) -> None:
-    asked = (OPERATOR, METRICS)
+    asked = (OPERATOR, OPERATORS)
     for who in ("stranger", "friend"):
         assert gets_through(release, f"deployment/{who}", *asked)
     named = [{"podSelector": {"matchLabels": {"app": "friend"}}}]
@@ -104,11 +115,11 @@ def test_a_group_reads_behind_its_policy_and_gets_through_to_nothing_else(releas
         (first,) = group.pod_names()
         address = release.inside.read("pod", first)["status"]["podIP"]
         assert gets_through(release, f"pod/{first}", "elsewhere", ELSEWHERE)
-        assert gets_through(release, "deployment/stranger", address, METRICS)
+        assert gets_through(release, "deployment/stranger", address, CONSUMERS)
         release.inside.said("apply", "--filename", str(POLICY))
         try:
             until_shut(release, f"pod/{first}", "elsewhere", ELSEWHERE)
-            until_shut(release, "deployment/stranger", address, METRICS)
+            until_shut(release, "deployment/stranger", address, CONSUMERS)
             # Its connections are there already: those of another pod are all made behind it.
             group.scale(2)
             group.until_settled(2, 60)
@@ -116,8 +127,28 @@ def test_a_group_reads_behind_its_policy_and_gets_through_to_nothing_else(releas
             group.until("all to be handled", lambda: handled(release, group) >= 100, 30)
             for pod in group.pod_names():
                 assert not gets_through(release, f"pod/{pod}", "elsewhere", ELSEWHERE)
+            assert gets_through(release, f"pod/{first}", address, CONSUMERS)
         finally:
             release.inside.said("delete", "--filename", str(POLICY))
+
+
+def test_a_driver_and_its_executors_are_made_and_read_behind_it(release: Release) -> None:
+    counting = "def pipeline(df, context):\n    print(df.count(), flush=True)\n"
+    release.inside.apply(config_map("first-pipeline", {"pipeline.py": counting}))
+    document = example("spark.yaml")
+    document["spec"] |= {
+        "source": event_hubs("first"), "ledger": ledger("policed"), "spark": SMALL, "replicas": 2,
+        "handler": {"configMap": "first-pipeline", "code": "pipeline.py:pipeline"},
+    }  # fmt: skip
+    release.send("first", 400)
+    release.inside.said("apply", "--filename", str(POLICY))
+    try:
+        with groups(release, document) as (group,):
+            group.until("two executors", lambda: group.status().get("ready") == "2/2", 180)
+            group.until("all to be handled", lambda: group.status().get("lag") == 0, 60)
+            assert (group.status()["spark"].get("lastBatch") or {}).get("events")
+    finally:
+        release.inside.said("delete", "--filename", str(POLICY))
 
 
 def handled(release: Release, group: Group) -> int:
