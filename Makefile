@@ -45,7 +45,7 @@ export PATH := $(CURDIR)/.tools/bin:$(PATH)
 # and every worker of pytest rewrites all tests: minutes in all.
 unexport PYTHONDONTWRITEBYTECODE
 # Empty where they are not said: each program has its own idea of how long or of which seed.
-export CONFORMANCE MINUTES FINAL IMAGE QUICK UPGRADE DEMO_SECONDS DEMO_KILLS HOMES SEED ENGINE PAGE_PORT CONSOLE_PORT
+export CONFORMANCE MINUTES FINAL IMAGE SPARK_IMAGE QUICK UPGRADE DEMO_SECONDS DEMO_KILLS HOMES SEED ENGINE PAGE_PORT CONSOLE_PORT
 # Which cluster, and of how many nodes.
 CLUSTER ?= tidegate
 NODES ?= 2

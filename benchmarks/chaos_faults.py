@@ -59,7 +59,8 @@ FAULTS = (
     ),
     Fault("Pods", "no processor time: eight others want its one core", _UNMOVED, "cpu-starvation"),
     Fault(
-        "Pods", "its node is drained", "handed over within 2 s (p95); nothing comes again",
+        "Pods", "its node is drained",
+        "handed over within 2 s (p95), again where the next one goes too; nothing comes again",
         "drain", (_MOVES,),
     ),
     Fault(
@@ -121,7 +122,7 @@ FAULTS = (
     ),
     Fault(
         "Network", "connections to the hub fall silent and stay open",
-        "given up when their idle time is over", "hub-silent",
+        "given up after their idle time, 60 s without a word", "hub-silent",
         ("tests/contract/source/test_faults.py",),
     ),
     Fault(

@@ -21,9 +21,11 @@ PAGE = RESULTS.parents[1] / "docs" / "chaos.md"
 _TOP = """\
 # Chaos: what a group stands
 
-Everything that may befall a group on a cluster, one fault after another, while each of its nine
-partitions gets five events a second, numbered. This page is made by `python
-benchmarks/chaos_page.py` from what the runs have written.
+What may befall a group on a cluster, one fault after another, while each of its nine partitions
+gets five events a second, numbered. It is a group of the Python engine that reads a hub, with its
+ledger in Blob storage; groups on Spark and on Cosmos DB are disturbed by
+[conformance](conformance-measured.md). This page is made by `python benchmarks/chaos_page.py` from
+what the runs have written.
 
 ```console
 $ make test-cluster-chaos test-cluster-chaos-ways   # every fault on the cluster, and its figures
@@ -56,7 +58,7 @@ keeps all events, and the storage what was written: they are shown, and not judg
 
 def page(faults: Mapping[str, Mapping[str, Any]], soak: Mapping[str, Any] | None) -> str:
     """All of it."""
-    parts = [_TOP]
+    parts = [_TOP, _when(faults)]
     for family in dict.fromkeys(fault.family for fault in FAULTS):
         parts.append(f"## {family}\n")
         parts.append(
@@ -68,6 +70,11 @@ def page(faults: Mapping[str, Mapping[str, Any]], soak: Mapping[str, Any] | None
     parts.append(_SOAK)
     parts.append(_soak(soak))
     return "".join(parts)
+
+
+def _when(faults: Mapping[str, Mapping[str, Any]]) -> str:
+    days = sorted({str(found["on"]) for found in faults.values()})
+    return f"Its figures are of {' and '.join(days)}.\n\n" if days else ""
 
 
 def _row(fault: Fault, found: Mapping[str, Any] | None) -> str:
@@ -84,7 +91,13 @@ def _row(fault: Fault, found: Mapping[str, Any] | None) -> str:
 def measured_of(found: Mapping[str, Any]) -> str:
     """What a run has written of a fault, in words."""
     resumed = found["resumed_s"] or found["longest_pause_s"]
-    said = [f"resumed in {resumed:g} s"] if "gone" not in found else [f"{found['gone']} gone, told"]
+    said = [f"resumed in {resumed:g} s"]
+    if found["longest_pause_s"] > resumed:
+        said.append(f"the longest pause {found['longest_pause_s']:g} s")
+    if "slow_call_s" in found:
+        said.append(f"a call took {found['slow_call_s']:g} s")
+    if "gone" in found:
+        said.insert(0, f"{found['gone']} gone, told")
     if "told" in found:
         said.insert(0, f"`{found['told']}`")
     said.append(f"{found['moves']} moves" if found["moves"] != 1 else "1 move")

@@ -21,7 +21,7 @@ def to_beat(all_runs: runs.Runs) -> str:
     rows = [_row(each, found(each, all_runs)) for each in FIGURES]
     met = sum(row[-1].startswith("met") for row in rows)
     wanted = sum(each.target is not None for each in FIGURES)
-    return f"\n{table(head, rows)}\n{met} of {wanted} targets are met.\n\n"
+    return f"\n{table(head, rows)}\n{met} of the {wanted} rows with a target meet it.\n\n"
 
 
 def _row(each: Figure, seen: Found | None) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ def _row(each: Figure, seen: Found | None) -> tuple[str, ...]:
     if seen is None or seen.ours is None:
         why_not = seen.reason if seen else f"no run of `make bench-{each.bench}` yet"
         return (each.what, before, "-", "-", target, f"not measured: {why_not}")
-    verdict = {True: "met", False: "**missed**", None: ""}[seen.is_met]
+    verdict = {True: "met", False: "**missed**", None: each.note}[seen.is_met]
     if seen.peer is not None and seen.peer < seen.ours:
         verdict = f"{verdict}, the peer is better".lstrip(", ")
     peer = each.no_peer or figure(seen.peer, seen.unit)
@@ -86,10 +86,8 @@ def _bench(name: str, run: runs.Run) -> tuple[str, ...]:
     lines = run["lines"]
     wanted = [line for line in lines if line["target"] is not None]
     met = sum(line["met"] is True for line in wanted)
-    beside = sum(line["peer"] is not None for line in lines)
-    older = sorted({str(line["of"])[:10] for line in lines if "of" in line})
-    kept = f"; some lines of {', '.join(older)}" if older else ""
-    return (name, str(len(lines)), str(beside), f"{met} of {len(wanted)}", told_of(run) + kept)
+    beside = sum(line["peer"] is not None and not _is_on_paper(name, line) for line in lines)
+    return (name, str(len(lines)), str(beside), f"{met} of {len(wanted)}", told_of(run))
 
 
 MAKERS = {"to-beat": to_beat, "lost": lost, "benchmarks": benchmarks}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,8 @@ def _kind(name: str, report: Mapping[str, Any]) -> str:
     done = [each["kind"] for each in report["disturbances"] if not each["refused"]]
     lines = [
         f"## {KINDS[name][0].upper()}{KINDS[name][1:]}",
-        f"{report['seconds']:.0f} s, {len(done)} disturbances: {', '.join(done)}.",
+        f"{_day(report['began'])}, {report['seconds']:.0f} s, {len(done)} disturbances: "
+        f"{', '.join(done)}.",
         "",
         f"`{report['again']}`",
         "",
@@ -67,6 +69,10 @@ def _kind(name: str, report: Mapping[str, Any]) -> str:
         cases = "".join(f"; **{case}**" for case in each["cases"])
         lines.append(f"| {each['name']} | {each['outcome']} | {each['said']}{cases} |")
     return "\n".join(lines) + "\n"
+
+
+def _day(began: float) -> str:
+    return datetime.fromtimestamp(began, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def read(results: Path = RESULTS) -> dict[str, Any]:

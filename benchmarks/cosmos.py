@@ -33,7 +33,7 @@ TARGETS = {(16, 2): 15.0}
 FAILOVER_S = 17.0
 LIMIT_S = 240.0
 IDLE_S = 60.0
-ITEMS = 20_000
+ITEMS = 100_000
 WHAT = {
     "failover": ("one of 2 hosts killed, 16 ranges: all is handled", "s"),
     "idle": ("2 hosts, 16 ranges, nothing comes", "request units an hour"),

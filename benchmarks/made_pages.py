@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import comparison_page
 import load_page
+import measured_pages
 import migration_page
 import runs
 
@@ -24,9 +25,12 @@ MADE = re.compile(r"(?<=<!-- made: )([\w-]+)( -->\n).*?(?=<!-- end -->)", re.DOT
 
 Maker = Callable[[runs.Runs], str]
 MAKERS: dict[str, Mapping[str, Maker]] = {
-    "comparison.md": comparison_page.MAKERS,
+    "comparison.md": {**comparison_page.MAKERS, **measured_pages.SPARK},
+    "cosmos.md": measured_pages.COSMOS,
     "load.md": load_page.MAKERS,
     "migrating.md": migration_page.MAKERS,
+    "production.md": measured_pages.PRODUCTION,
+    "slices.md": measured_pages.SLICES,
 }
 
 

@@ -56,5 +56,11 @@ def told_of(run: runs.Run) -> str:
     return (
         f"{day} UTC, {run['commit']}; {machine['cores']} cores of {machine['processor']}, "
         f"{machine['memory_gb']} GB, {machine['system']}, Python {machine['python']}; "
-        f"{run['load']:g} processes wanted the machine when it began"
+        f"{run['load']:g} processes wanted the machine when it began{_kept(run)}"
     )
+
+
+def _kept(run: runs.Run) -> str:
+    """Lines that this run has left out keep their figures and their day."""
+    older = sorted({str(line["of"])[:10] for line in run["lines"] if "of" in line})
+    return f"; some lines of {', '.join(older)}" if older else ""

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 import scaling_cases as cases
+import scaling_reaction
 from balance import workers
 from harness import Bench
 from scaling_cases import Contender, Lives
@@ -116,6 +117,8 @@ def main() -> None:
             text = compare(bench, Lab(pool, seed, numbers))
         if bench.quick:
             add_left_out(bench, seed, numbers)
+        for line in scaling_reaction.lines(seed):
+            bench.add(line)
     except KeyboardInterrupt:
         raise SystemExit("interrupted: nothing was written") from None
     bench.finish()

@@ -41,7 +41,7 @@ from kind_cluster import Cluster, Tools, cluster_names
 from previous import IMAGE as PREVIOUS
 from previous import SPARK_IMAGE as PREVIOUS_SPARK
 from previous import Previous, build_previous_images, ensure_previous
-from programs import build_policies, build_programs, kube_folder
+from programs import build_policies, build_programs, fetch_helm, kube_folder
 from steps import StopError, exit_code_of, one_at_a_time, say
 from store import ROOT, Store, the_store
 
@@ -92,6 +92,8 @@ def tools_for(engine: engines.Engine, store: Store, base: Base) -> Tools:
         kind, kubectl = shutil.which("kind"), shutil.which("kubectl")
         if kind is None or kubectl is None:
             raise StopError("kind and kubectl are not both on the PATH: install them first.")
+        if shutil.which("helm") is None:
+            fetch_helm(store)
         return Tools(Path(kind), Path(kubectl), node_image=None)
     programs = build_programs(store)
     node = ensure_node(engine, base, store, programs)

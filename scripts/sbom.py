@@ -1,9 +1,10 @@
 """What is inside, for machines: `make sbom` writes CycloneDX files into build/sbom.
 
 Rules: the packages of Python are those of the lock files, with their hashes, which is all that an
-image installs; with IMAGE=NAME:TAG the packages of Debian in that image are added, as the image
-itself lists them. Nothing is invented: what could not be asked is left out, and that is said.
-Standard library only; cyclonedx-py is pinned in requirements/audit.lock.
+image installs; with IMAGE=NAME:TAG, and for that of Spark SPARK_IMAGE=NAME:TAG, the packages of
+Debian in it are added, as the image itself lists them. Nothing is invented: what could not be asked
+is left out, and that is said. Standard library only; cyclonedx-py is pinned in
+requirements/audit.lock.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / ".venv" / "bin" / "cyclonedx-py"
 RESULTS = ROOT / "build" / "sbom"
-# What the images install: the consumer and the operator; Spark's own.
-LOCKS = ("operator", "spark")
+# What the images install, by the variable that names one: the consumer and the operator; Spark's.
+LOCKS = {"operator": "IMAGE", "spark": "SPARK_IMAGE"}
 _LISTED = "${Package} ${Version} ${Architecture}\n"
 
 
@@ -65,16 +66,15 @@ def in_image(image: str) -> list[dict[str, Any]]:
 
 def main() -> int:
     RESULTS.mkdir(parents=True, exist_ok=True)
-    image = os.environ.get("IMAGE", "")
-    for name in LOCKS:
-        document = of_lock(name)
-        if image and name == LOCKS[0]:
+    for name, variable in LOCKS.items():
+        document, image = of_lock(name), os.environ.get(variable, "")
+        if image:
             document["components"] += in_image(image)
         path = RESULTS / f"{name}.cdx.json"
         path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
         print(f"{path}: {len(document['components'])} components")
-    if not image:
-        print("IMAGE=NAME:TAG adds the packages of Debian in that image")
+        if not image:
+            print(f"  {variable}=NAME:TAG adds the packages of Debian in that image")
     return 0
 
 

@@ -181,6 +181,7 @@ def write_result(parser: str, taken: int, seconds: float) -> None:
         "inputs": taken,
         "found": 0,
         "seconds": round(seconds, 1),
+        "on": time.strftime("%Y-%m-%d", time.gmtime()),
     }
     text = json.dumps([known[name] for name in PARSERS if name in known], indent=2)
     path.write_text(text + "\n", encoding="utf-8")

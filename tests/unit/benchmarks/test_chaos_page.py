@@ -59,7 +59,7 @@ def test_the_tests_that_prove_it_elsewhere_are_there() -> None:
             {"duplicates": 2, "duplicates_allowed": 9},
             "resumed in 0.41 s; 0 moves; 2 again, of 9 at most",
         ),
-        ({"gone": 20}, "20 gone, told; 0 moves; 0 again"),
+        ({"gone": 20}, "20 gone, told; resumed in 0.41 s; 0 moves; 0 again"),
         ({"told": "HubDenied"}, "`HubDenied`; resumed in 0.41 s; 0 moves; 0 again"),
     ],
 )  # fmt: skip

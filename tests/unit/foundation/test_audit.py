@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from typing import Any
 
 import audit
@@ -38,6 +40,17 @@ def test_a_database_that_cannot_be_reached_is_not_clean() -> None:
     found = audit.read_answer("", "Traceback\nConnectionError: Could not resolve host\n", 5)
     assert found.why_not == "ConnectionError: Could not resolve host"
     assert answer({"name": "yarl", "version": "1.2", "vulns": []}) == audit.Answer()
+
+
+def test_whatever_is_depended_on_is_on_the_page_with_its_reason() -> None:
+    project = tomllib.loads((audit.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    asked = [*project["dependencies"], *(one for name in set(extras) - {"dev", "fuzz"} for one in
+             extras[name])]  # fmt: skip
+    names = {re.split(r"[<>=~!\[; ]", one)[0] for one in asked}
+    page = (audit.ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    table = page.split("| package | why |")[1].split("\n\n")[0]
+    assert set(re.findall(r"`([a-z0-9-]+)`", table)) == names
 
 
 def test_packages_of_debian_are_components() -> None:

@@ -122,3 +122,15 @@ def test_every_panel_of_the_dashboard_says_what_it_shows_and_overlaps_no_other()
         taken |= cells
     assert max(x for x, _ in taken) == 23
     assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+
+
+def test_the_page_of_metrics_names_every_alert_and_no_other() -> None:
+    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    rules = [rule for group in read("rules/alerts.yaml")["groups"] for rule in group["rules"]]
+    assert sorted(re.findall(r"^\| `(Tidegate\w+)` \|", page, re.MULTILINE)) == sorted(
+        rule["alert"] for rule in rules
+    )
+    minutes = {"1m": "a minute", "2m": "two minutes", "5m": "five minutes", "10m": "ten minutes"}
+    for rule in rules:
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| `{rule['alert']}` |"))
+        assert "for" not in rule or f"for {minutes[rule['for']]}" in row, row
