@@ -34,7 +34,7 @@ def ours(port: int, events: int) -> Iterator[Any]:
     from tidegate.spark.hub_place import HubPlace  # noqa: PLC0415
     from tidegate.spark.positions import Turn  # noqa: PLC0415
     from tidegate.spark.reading_tasks import read_task  # noqa: PLC0415
-    from tidegate.spark.tasks import Desk, ReadTask  # noqa: PLC0415
+    from tidegate.spark.tasks import DeskPlace, ReadTask  # noqa: PLC0415
 
     class Silent:
         def report(self, read: Any) -> None:
@@ -54,7 +54,7 @@ def ours(port: int, events: int) -> Iterator[Any]:
                 Turn(str(number), 1, Position(sequence=after), min(after + _TURN, last))
                 for number in half
             )
-            yield from read_task(ReadTask(1, turns, place, Desk("", "")), columns, reading)
+            yield from read_task(ReadTask(1, turns, place, DeskPlace("", "")), columns, reading)
     reading.close()
 
 

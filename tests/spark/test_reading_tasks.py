@@ -21,7 +21,7 @@ from tidegate.spark.fetching import Fetcher, Hub
 from tidegate.spark.hub_place import HubPlace
 from tidegate.spark.positions import Turn, TurnRead
 from tidegate.spark.reading_tasks import ReadElsewhereError, UndecodableError, read_task
-from tidegate.spark.tasks import Desk, ReadTask
+from tidegate.spark.tasks import DeskPlace, ReadTask
 from tidegate_hub.testing import RunningHub
 
 COLUMNS = columns_of(
@@ -58,7 +58,7 @@ class ListeningFetcher(Fetcher):
         super().__init__()
         self._listening = desk
 
-    def desk(self, desk: Desk) -> DeskClient:
+    def desk(self, desk: DeskPlace) -> DeskClient:
         return cast(DeskClient, self._listening)
 
 
@@ -74,7 +74,7 @@ class Worker:
         self.place = HubPlace(self.world.server.connection_string, self.world.hub, "$default")
 
     def task(self, *turns: Turn, puts_aside: bool = False) -> ReadTask:
-        return ReadTask(7, turns, self.place, Desk("", ""), puts_aside, "driver-x1")
+        return ReadTask(7, turns, self.place, DeskPlace("", ""), puts_aside, "driver-x1")
 
     def batches(self, *turns: Turn, puts_aside: bool = False) -> Iterator[Any]:
         return read_task(self.task(*turns, puts_aside=puts_aside), COLUMNS, self.reading)

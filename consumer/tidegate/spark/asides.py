@@ -148,7 +148,7 @@ class Asides:
 
     async def _read_event(self, turn: Turn) -> SourceEvent | None:
         """The event; None where it is gone. Raises SourceError and StolenError."""
-        hub = self._tools.hub
+        hub = self._tools.source
         reader = hub.reader(turn.partition, turn.after, turn.epoch)
         try:
             await reader.open()
@@ -168,7 +168,7 @@ class Asides:
 
         Raises SourceError.
         """
-        stretch = await stretch_of(cast("CosmosSource", self._tools.hub), turn)
+        stretch = await stretch_of(cast("CosmosSource", self._tools.source), turn)
         found: list[SourceEvent] = []
         while not stretch.is_over:
             found += await stretch.next()

@@ -66,7 +66,7 @@ class EndsWatch:
     def __init__(
         self, tools: Tools, held: dict[PartitionId, HeldPartition], telling: Telling
     ) -> None:
-        self.ends = ends_of(tools.hub, self._hear)
+        self.ends = ends_of(tools.source, self._hear)
         self._tools = tools
         self._held = held
         self._telling = telling
@@ -88,7 +88,7 @@ class EndsWatch:
             if held is not None and self._said.get(partition) != why:
                 self._telling.report(held, "end-unknown", why)
         self._said = dict(self.ends.troubles)
-        spent: float = getattr(self._tools.hub, "units", 0.0)
+        spent: float = getattr(self._tools.source, "units", 0.0)
         self.spent(spent - self._told_units)
         self._told_units = spent
 

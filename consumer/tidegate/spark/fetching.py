@@ -30,7 +30,7 @@ from tidegate.spark.feed_fetching import Container, FeedFetch
 from tidegate.spark.hub_place import HubPlace
 from tidegate.spark.positions import Turn
 from tidegate.spark.source_place import SourcePlace
-from tidegate.spark.tasks import Desk
+from tidegate.spark.tasks import DeskPlace
 from tidegate.spark.turn_room import TurnRoom
 
 T = TypeVar("T")
@@ -188,7 +188,7 @@ class Fetcher:
         )
         self._thread.start()
         self._hubs: dict[SourcePlace, Hub | Container] = {}
-        self._desks: dict[Desk, DeskClient] = {}
+        self._desks: dict[DeskPlace, DeskClient] = {}
 
     def begin(self, place: SourcePlace, turns: Iterable[tuple[Turn, int | None]]) -> list[AnyFetch]:
         """Begins turns, each with its epoch, all at once."""
@@ -218,7 +218,7 @@ class Fetcher:
             self._hubs[place] = found
         return found
 
-    def desk(self, desk: Desk) -> DeskClient:
+    def desk(self, desk: DeskPlace) -> DeskClient:
         """The office's desk, by a connection that is kept."""
         found = self._desks.get(desk)
         if found is None:

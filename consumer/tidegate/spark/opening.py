@@ -29,16 +29,16 @@ async def open_tools(setup: wiring.Setup, stack: AsyncExitStack, observer: Obser
     letters = wiring.dead_letters(setup)
     if letters is not None:
         stack.push_async_callback(letters.close)
-    hub = await wiring.open_source(setup, stack, fell_back)
-    stack.push_async_callback(hub.close)
+    source = await wiring.open_source(setup, stack, fell_back)
+    stack.push_async_callback(source.close)
     cosmos = setup.group.spec.source.cosmos
     if cosmos is not None and cosmos.request_units_per_second is not None:
         # The rest is for the workers, who read.
         bound = cosmos.request_units_per_second * SHARE_OF_DRIVER
-        cast("CosmosSource", hub).budget.bound(bound)
+        cast("CosmosSource", source).budget.bound(bound)
     spark = setup.group.spark
     return Tools(
-        hub,
+        source,
         setup.group.spec.delivery,
         Limit(spark.max_events, spark.max_bytes or 0),
         letters,

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.settings import SettingsError
-from tidegate.spark.tasks import Desk
+from tidegate.spark.tasks import DeskPlace
 
 _OPEN_S = 90.0
 # What it may take to hand over, and what remains then.
@@ -35,7 +35,7 @@ class OwnOfficeError(Exception):
 class OwnOffice:
     """The planner's hold on it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], desk: Desk) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], desk: DeskPlace) -> None:
         self._process = process
         self.desk = desk
 
@@ -56,7 +56,7 @@ class OwnOffice:
         watch.cancel()
         try:
             answer: Any = json.loads(said)
-            return cls(process, Desk(answer["address"], answer["token"]))
+            return cls(process, DeskPlace(answer["address"], answer["token"]))
         except (ValueError, KeyError, TypeError):
             process.kill()
             process.communicate()

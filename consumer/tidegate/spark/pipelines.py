@@ -20,7 +20,7 @@ from typing import Any
 from tidegate.handlers.loading import Function, HandlerError, function_of
 
 
-class PipelineError(Exception):
+class PipelineAnswerError(Exception):
     """The pipeline gave back what cannot be used; the message says what to write."""
 
 
@@ -32,13 +32,13 @@ class Pipeline:
     function: Function
 
     def __call__(self, frame: Any, context: Any) -> None:
-        """Lets it handle a batch. Raises PipelineError and whatever it raises."""
+        """Lets it handle a batch. Raises PipelineAnswerError and whatever it raises."""
         given = self.function(frame, context)
         if given is None:
             return
         if inspect.iscoroutine(given):
             given.close()
-        raise PipelineError(
+        raise PipelineAnswerError(
             f"pipeline '{self.reference}' returned {_kind(given)}, and nothing is done with that: "
             "write what it has computed, with context.write_slices(frame, ...) or "
             "frame.write..., and return nothing"

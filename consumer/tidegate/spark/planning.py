@@ -19,7 +19,7 @@ from tidegate.model import PartitionId
 from tidegate.spark.desk_client import DeskClient, Planned
 from tidegate.spark.positions import batch_from
 from tidegate.spark.source_place import SourcePlace
-from tidegate.spark.tasks import Desk, ReadTask, tasks_of
+from tidegate.spark.tasks import DeskPlace, ReadTask, tasks_of
 
 Offset = dict[str, Any]
 
@@ -37,7 +37,7 @@ class Terms:
     """What tasks are made by."""
 
     source: SourcePlace
-    desk: Desk
+    desk: DeskPlace
     tasks_per_member: int
     puts_aside: bool
     # Without a driver of ours the planner says what is done.

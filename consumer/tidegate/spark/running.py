@@ -38,7 +38,7 @@ NO_SLICES = (
 _log = logging.getLogger("tidegate.slices")
 
 
-class Desk(Protocol):
+class OfficePort(Protocol):
     """What is used of the office."""
 
     def turns(self) -> dict[str, Turn]: ...
@@ -53,7 +53,9 @@ class Desk(Protocol):
 class PipelineRun:
     """See the module. All of it blocks; it is used by one thread."""
 
-    def __init__(self, pipeline: Pipeline, office: Desk, setup: Setup, member: str = "") -> None:
+    def __init__(
+        self, pipeline: Pipeline, office: OfficePort, setup: Setup, member: str = ""
+    ) -> None:
         self._pipeline = pipeline
         self._office = office
         self._setup = setup

@@ -28,7 +28,7 @@ from tidegate.spark.options import (
 from tidegate.spark.planning import Terms
 from tidegate.spark.source_place import kind_of, place_of
 from tidegate.spark.stream_reader import TidegateStreamReader
-from tidegate.spark.tasks import Desk
+from tidegate.spark.tasks import DeskPlace
 
 if TYPE_CHECKING:
     from tidegate.commands.wiring import Setup
@@ -83,7 +83,7 @@ def driven_source(setup: Setup, address: str, token: str) -> type[TidegateDataSo
     delivery = setup.group.spec.delivery
     made = Terms(
         place_of(setup),
-        Desk(address, token),
+        DeskPlace(address, token),
         spark.executor.cores,
         delivery.on_failure is OnFailure.DEAD_LETTER,
         says_done=False,

@@ -19,7 +19,7 @@ from tidegate.spark.source_place import SourcePlace
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class DeskPlace:
     """Where the office is."""
 
     address: str
@@ -33,7 +33,7 @@ class ReadTask(InputPartition):
     batch: int
     turns: tuple[Turn, ...]
     source: SourcePlace
-    desk: Desk
+    desk: DeskPlace
     # Events that cannot be decoded are put aside; else the task fails.
     puts_aside: bool = False
     # Whom dead letters name.
@@ -51,7 +51,7 @@ def shared_out(turns: Iterable[Turn], parts: int) -> list[tuple[Turn, ...]]:
 
 
 def tasks_of(
-    batch: Batch, per_member: int, source: SourcePlace, desk: Desk, *, puts_aside: bool
+    batch: Batch, per_member: int, source: SourcePlace, desk: DeskPlace, *, puts_aside: bool
 ) -> list[ReadTask]:
     """The tasks that read a batch."""
     members = sorted({turn.member for turn in batch.turns.values()})

@@ -16,7 +16,7 @@ from tidegate.spark.admission import Limit
 class Tools:
     """What the work is done with. `clock` is monotonic, `wall` the time of day, `dice` 0 to 1."""
 
-    hub: EndingSource
+    source: EndingSource
     policy: Policy
     limit: Limit
     letters: DeadLetters | None

@@ -43,7 +43,7 @@ class Work:
         self._telling = Telling(tools.policy, tools.clock)
         self.watch = EndsWatch(tools, self.held, self._telling)
         self.ends = self.watch.ends
-        self.source = HeldSource(tools.hub, self.ends.known)
+        self.source = HeldSource(tools.source, self.ends.known)
         self._turns = Turns(tools.policy)
         self._asides: Asides | None = None
         if tools.letters is not None:

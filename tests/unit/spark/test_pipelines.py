@@ -12,7 +12,7 @@ from tidegate.delivery.state import State
 from tidegate.handlers.loading import HandlerError
 from tidegate.slices.shape import SliceError
 from tidegate.spark.pipeline_context import About, PipelineContext, States
-from tidegate.spark.pipelines import PipelineError, load_pipeline
+from tidegate.spark.pipelines import PipelineAnswerError, load_pipeline
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +46,7 @@ def test_a_pipeline_that_gives_something_back_is_told_what_to_write(tmp_path: Pa
     (tmp_path / "user_pipeline.py").write_text("def pipeline(df, context): return df")
     pipeline = load_pipeline("user_pipeline.py:pipeline", tmp_path)
     pipeline(None, None)
-    with pytest.raises(PipelineError, match=r"returned a list.*context\.write_slices"):
+    with pytest.raises(PipelineAnswerError, match=r"returned a list.*context\.write_slices"):
         pipeline([], None)
 
 
