@@ -22,9 +22,9 @@ YES, NO, UNKNOWN = "True", "False", "Unknown"
 NOT_READ = Reason(UNKNOWN, "The ledger was not read yet, or not lately.", "See `Ready`.")
 POSITION_LOST = Reason(
     YES,
-    "A stored position means nothing to the source any more: its container was made anew, or it is "
-    "older than what all versions and deletes are kept for. Nobody reads on there, and what is "
-    "stored stays as it is.",
+    "A stored position means nothing to the source any more: its hub or container was made anew, "
+    "or it is older than what all versions and deletes are kept for. Nobody reads on there, and "
+    "what is stored stays as it is.",
     "`kubectl consumergroup rewind`, to `earliest`, `latest` or a time; or begin anew under "
     "another name.",
 )

@@ -25,7 +25,7 @@ from tidegate.commands.codes import Code
 from tidegate.model import BEGINNING, Listing, PartitionId, Position, Rewind, Roster
 from tidegate.ports import Ledger, LedgerError, List, Refusal, Source, StolenError, WriteRoster
 from tidegate.settings import SettingsError
-from tidegate.sources.start import Start
+from tidegate.sources.start import Start, moment_of
 
 _TRIES = 8
 _LOOK_S = 0.5
@@ -116,7 +116,7 @@ def start_of(text: str) -> Start:
     if text.isascii() and text.isdecimal():
         return Start("position", position=Position(sequence=int(text)))
     try:
-        at = datetime.fromisoformat(text)
+        at = moment_of(text)
     except ValueError:
         raise SettingsError(f"--to {text}: write {_TO}") from None
     if at.tzinfo is None:

@@ -12,7 +12,6 @@ import difflib
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -25,7 +24,7 @@ from tidegate.group_file.spark_spec import SparkSpec
 from tidegate.group_file.spec import OPERATORS, FileSpec, GroupFile, GroupSpec, HandlerSpec
 from tidegate.model import NO_OFFSET, Position
 from tidegate.settings import SettingsError
-from tidegate.sources.start import Start
+from tidegate.sources.start import Start, moment_of
 
 API_VERSION = "tidegate.dev/v1alpha1"
 KIND = "ConsumerGroup"
@@ -226,7 +225,7 @@ class _Reading:
 
     def _time(self, value: Value, path: str) -> float:
         try:
-            at = datetime.fromisoformat(value.text)
+            at = moment_of(value.text)
         except ValueError:
             at = None
         if at is None or at.tzinfo is None:

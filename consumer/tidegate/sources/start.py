@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Protocol
 
 from tidegate.model import BEGINNING, NO_OFFSET, PartitionEnd, Position, Rewind
@@ -39,6 +40,15 @@ class Start:
         if (self.position is not None) != (self.kind == "position"):
             raise SettingsError("start: 'position' has a position, and nothing else has one")
         return self
+
+
+def moment_of(text: str) -> datetime:
+    """A time as people write it; one with a zone is given in UTC. Raises ValueError."""
+    at = datetime.fromisoformat(text)
+    try:
+        return at if at.tzinfo is None else at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{text}: UTC has no such year") from None
 
 
 def start_of(rewind: Rewind) -> Start:

@@ -13,11 +13,12 @@ import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC
 from types import MappingProxyType
 
 from tidegate.model import PartitionId
 from tidegate.settings import SettingsError
+from tidegate.sources.start import moment_of
 
 EARLIEST, LATEST = "earliest", "latest"
 # More is no number that somebody means, and with thousands of them Python reads none.
@@ -154,7 +155,7 @@ def _place(text: str, name: str) -> Place:
     if text.startswith("{"):
         return Place(sequences=_sequences(text, name))
     try:
-        at = datetime.fromisoformat(text)
+        at = moment_of(text)
     except ValueError:
         raise SettingsError(
             f"option '{name}' {text!r}: write earliest, latest, a time such as "

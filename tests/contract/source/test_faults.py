@@ -9,7 +9,7 @@ import pytest
 
 from contract.source.hubs import SourceWorld, bodies_from, events_from, failure_of, refusal_of
 from tidegate.model import Position
-from tidegate.ports import Reader, SourceError, StolenError
+from tidegate.ports import Reader, SourceError, StolenError, lost_position
 from tidegate.sources.eventhubs import NativeSettings
 
 EVENTS = 400
@@ -145,7 +145,7 @@ async def test_a_group_that_does_not_exist_is_named(native: SourceWorld) -> None
 
 async def test_a_position_beyond_the_end_says_what_to_do(native: SourceWorld) -> None:
     native.send(numbered(3))
-    said = await fatal(native.reader(position=Position("999999", 999)))
+    said = lost_position(await fatal(native.reader(position=Position("999999", 999))))
     assert said.startswith(f"hub '{native.hub}', group '$default', partition 0: ")
     assert "The supplied offset '999999' is invalid" in said
     assert "rewind the partition, or delete its checkpoint" in said

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.ports import SourceError, StolenError
+from tidegate.ports import SourceError, StolenError, lost_position
 from tidegate.sources.native.backoff import LIMIT_S, pause_s
 from tidegate.sources.native.credit import FIRST_CREDIT, Room
 from tidegate.sources.native.refusals import SEND, Kind, trouble_of
@@ -177,6 +177,22 @@ def test_what_does_not_pass_says_what_to_do(condition: str, advice: str) -> None
     assert trouble.error.is_fatal
     assert str(trouble.error).startswith(f"partition 3: {condition}: words ")
     assert advice in str(trouble.error)
+
+
+@pytest.mark.parametrize(
+    ("words", "is_lost"),
+    [
+        ("The supplied offset '144' is invalid. The last offset in the system is '-1'", True),
+        ("The supplied sequence number '5' is invalid. The last sequence number is '3'", True),
+        ("Property 'operation' is missing", False),
+    ],
+)
+def test_a_position_that_the_hub_does_not_have_is_said_to_be_lost(
+    words: str, *, is_lost: bool
+) -> None:
+    said = str(trouble_of(Error("com.microsoft:argument-error", words), "partition 3").error)
+    assert bool(lost_position(said)) is is_lost
+    assert f"partition 3: com.microsoft:argument-error: {words}" in said
 
 
 def test_who_sends_is_told_of_the_right_to_send() -> None:

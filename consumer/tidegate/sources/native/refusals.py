@@ -11,12 +11,15 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tidegate.ports import SourceError, StolenError
+from tidegate.ports import SourceError, StolenError, of_lost_position
 from tidegate_amqp import Error
 
 LINK_STOLEN = "amqp:link:stolen"
 # What somebody wants of a hub, for advice on rights.
 LISTEN, SEND = "listen on", "send to"
+ARGUMENT_ERROR = "com.microsoft:argument-error"
+# That a position is none of this hub's.
+_POSITION = re.compile(r"supplied (offset|sequence number) '")
 _LEVEL = re.compile(r"epoch (?:of )?'(\d+)'")
 # For who answers for the service; to a reader of ours it says nothing.
 _TRACKING = re.compile(
@@ -51,7 +54,7 @@ _FATAL = {
     "amqp:not-found": "Check the names of the hub and the consumer group; neither is created here.",
     "amqp:unauthorized-access": "Give the key or the identity the right to {right} this hub.",
     "com.microsoft:auth-failed": "Check the key or the token of the connection string.",
-    "com.microsoft:argument-error": (
+    ARGUMENT_ERROR: (
         "The position does not fit the hub, most often because the hub was deleted and made "
         "again: rewind the partition, or delete its checkpoint."
     ),
@@ -84,6 +87,8 @@ def trouble_of(error: Error | None, place: str, right: str = LISTEN) -> Trouble:
     advice = _FATAL.get(error.condition)
     if advice is not None:
         said = f"{said} {advice.format(right=right)}"
+        if error.condition == ARGUMENT_ERROR and _POSITION.search(text):
+            said = of_lost_position(said)
         return Trouble(Kind.FATAL, SourceError(said, is_fatal=True))
     return passing(said, wants_token="nauthorized" in text)
 
