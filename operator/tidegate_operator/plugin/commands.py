@@ -153,7 +153,10 @@ def exit_code_of(work: Coroutine[Any, Any, int], program: str, *, can_be_in_pod:
     except LedgerError as problem:
         hint = _IN_POD if can_be_in_pod and problem.refusal is Refusal.UNKNOWN else ""
         return fail(Code.FAILED, f"{problem} {hint}".rstrip())
-    except (DeadLetterError, KubeError, SourceError) as problem:
+    except SourceError as problem:
+        hint = _IN_POD if can_be_in_pod and not problem.is_fatal else ""
+        return fail(Code.FAILED, f"{problem} {hint}".rstrip())
+    except (DeadLetterError, KubeError) as problem:
         return fail(Code.FAILED, str(problem))
     except KeyboardInterrupt:
         return int(Code.CUT)

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from support.plugin_api import PluginApi
+from tidegate.ports import SourceError
+from tidegate_operator.plugin.commands import exit_code_of
 from unit.operator.plugin_groups import NAME, NAMESPACE, Run, group, member
 
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/servers"
@@ -203,3 +205,14 @@ def test_of_more_members_than_a_status_tells_any_may_be_meant(
     assert run("move", NAME, "150", "--to", "home-200", "--limit-s", "0") == 78
     put_large_group(groups_api, members=128)
     assert run("move", NAME, "150", "--to", "home-200", "--limit-s", "0") == 0
+
+
+@pytest.mark.parametrize(("is_fatal", "has_hint"), [(False, True), (True, False)])
+def test_a_hub_that_this_machine_may_not_reach_is_told_with_the_way_through_a_pod(
+    capsys: pytest.CaptureFixture[str], *, is_fatal: bool, has_hint: bool
+) -> None:
+    async def work() -> int:
+        raise SourceError("hub: could not connect.", is_fatal=is_fatal)
+
+    assert exit_code_of(work(), "plugin", can_be_in_pod=True) == 1
+    assert ("write --in-pod" in capsys.readouterr().err) is has_hint
