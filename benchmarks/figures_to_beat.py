@@ -103,7 +103,7 @@ FIGURES: tuple[Figure, ...] = (
            "balance", "32 partitions, 8 -> 4 gracefully: partition idle, p95", 2),
     Figure("the same with real processes: until all are re-owned, and so the last one has gone", "",
            "balance", "real, 32 partitions, 8 to 4: re-owned", None),
-    Figure("rolling update of 8: moves beyond one of each partition", "28", "balance",
+    Figure("rolling update of 8: moves beyond one of each", "28 moves in all, 104 s", "balance",
            "32 partitions, rolling update of 8: moves beyond the fewest (32), most", 0),
     Figure("the same on a cluster: moves of 12 partitions", "", "cluster", "rollout: moves", 12),
     Figure(".NET after a kill: taken over", "150 s", "balance",
