@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import kind_files
-from engine import Engine
 from kind_cluster import Cluster, Tools, kind_config, late_pods, node_commands, pod_networks
 from store import Store
+from support.quiet_engine import QuietEngine
 
 SOURCE = """
 const storageProvisionerImage = "registry.example/provisioner:v1"
@@ -58,26 +57,11 @@ def test_each_node_gives_its_pods_addresses_of_its_own_network() -> None:
     assert config["plugins"][0]["ipam"]["ranges"] == [[{"subnet": "10.244.1.0/24"}]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Engine(Engine):
-    """An engine whose client is never run."""
-
-    done: list[tuple[str, ...]] = field(default_factory=list)
-
-    def do(self, log: str, *arguments: str | Path) -> None:
-        self.done.append(tuple(str(each) for each in arguments))
-
-    def listed(self, *arguments: str) -> list[str]:
-        if arguments[0] == "inspect":
-            return ["2026-11-19T19:48:47.861818414Z", "2026-11-19T19:48:48.1Z"]
-        return ["first", "second"] if arguments[0] == "ps" else []
-
-
 def test_nodes_that_were_started_again_find_each_others_pods_again(tmp_path: Path) -> None:
     kubectl = tmp_path / "kubectl"
     kubectl.write_text(f"#!/bin/sh\n{ANSWER}")
     kubectl.chmod(0o755)
-    store, engine = Store(tmp_path), _Engine({}, True, tmp_path)
+    store, engine = Store(tmp_path), QuietEngine({}, True, tmp_path)
     store.logs.mkdir(exist_ok=True)
     cluster = Cluster("mine", engine, store)
     cluster.kubeconfig.parent.mkdir()
@@ -101,7 +85,7 @@ def test_a_cluster_is_used_once_it_says_itself_that_it_is_ready(tmp_path: Path) 
     kubectl.chmod(0o755)
     store = Store(tmp_path)
     store.logs.mkdir(exist_ok=True)
-    cluster = Cluster("mine", _Engine({}, True, tmp_path), store)
+    cluster = Cluster("mine", QuietEngine({}, True, tmp_path), store)
     cluster.kubeconfig.parent.mkdir()
     cluster.kubeconfig.write_text("")
     cluster.create(Tools(tmp_path / "kind", kubectl, "node"), 2)
