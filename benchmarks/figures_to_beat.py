@@ -191,6 +191,9 @@ GAPS: tuple[tuple[str, str, str], ...] = (
      "17,000 and at 71,000 items/s, ours at 31,000 to 50,000."),
     ("idle", r"SDK aio$",
      "That of asyncio sleeps until its next look, every 30 s; ours looks every 2 s."),
+    ("migration", r"longest wait of a partition",
+     "Who comes waits for who goes. Ours look every 2 s; the SDK's, which look every 30 s by "
+     "default, look every second here, and handle again what was not in a checkpoint."),
     ("pages-of-many-homes", r"from the sensor to the page",
      "One process of Python writes the slices here and is too slow for 100,000 homes; a group has "
      "as many as it takes ([the page](residents-page.md))."),

@@ -143,6 +143,8 @@ class Parts:
         self._blobs = blobs
         self._call = call
         self._parts: dict[int, dict[str, list[Arrived]]] = {}
+        # The whole of a slice takes the place of its last part.
+        self._etags: dict[tuple[Version, str], str] = {}
 
     def write(self, news: Mapping[str, Mapping[int, Arrived]]) -> None:
         files, gone = [], []
@@ -162,9 +164,13 @@ class Parts:
     async def _lay(self, files: list[tuple[Version, Contents]], gone: list[Version]) -> None:
         async with asyncio.TaskGroup() as tasks:
             for version, contents in files:
-                tasks.create_task(self._blobs.put(version, PARQUET, parquet(contents, version)))
-                tasks.create_task(self._blobs.put(version, PROJECTION, encoded(contents, version)))
+                tasks.create_task(self._put(version, PARQUET, parquet(contents, version)))
+                tasks.create_task(self._put(version, PROJECTION, encoded(contents, version)))
         await self._blobs.remove(gone, SUFFIXES)
+
+    async def _put(self, version: Version, suffix: str, data: bytes) -> None:
+        key = version, suffix
+        self._etags[key] = await self._blobs.put(version, suffix, data, self._etags.get(key, ""))
 
 
 def written_as_parts(parts: Parts, batches: int) -> float:
