@@ -23,6 +23,7 @@ from typing import Protocol
 import psutil
 
 from support.command_group import CommandGroup
+from support.living import living
 from support.wait import wait_until
 from tidegate.commands import wiring
 from tidegate.commands.last_words import ELSEWHERE
@@ -237,18 +238,11 @@ def truth(partitions: int, first: int, end: int) -> tuple[int, int]:
 def are_gone(processes: list[psutil.Process], seconds: float = 30) -> None:
     """Waits until none of them lives."""
     wait_until(
-        lambda: not [each for each in processes if _lives(each)],
+        lambda: not living(processes),
         seconds,
         "the processes to end",
-        lambda: [_command(each)[-200:] for each in processes if _lives(each)],
+        lambda: [_command(each)[-200:] for each in living(processes)],
     )
-
-
-def _lives(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def spark_folders(folder: Path) -> list[Path]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 
 from support.demo_process import DemoProcess, running_demo
+from support.living import living
 from support.wait import wait_until
 
 RUNS = "demo: everything runs"
@@ -66,7 +67,7 @@ def test_ctrl_c_ends_the_demo_and_every_program_that_it_started() -> None:
         assert demo.ended() == 0, demo.said
     # Homes, page, `tidegate up`, hub, storage, and a consumer of each group.
     assert len(programs) >= 7
-    assert not [program for program in programs if program.is_running()]
+    assert not living(programs)
 
 
 def test_a_demo_whose_reader_has_gone_away_ends_all_the_same_when_it_is_asked_to() -> None:
@@ -75,7 +76,7 @@ def test_a_demo_whose_reader_has_gone_away_ends_all_the_same_when_it_is_asked_to
         programs = wait_until(lambda: programs_of(demo, 7), 90, "its programs")
         demo.process.send_signal(signal.SIGTERM)
         assert demo.process.wait(120) in (0, 120)
-    assert not [program for program in programs if program.is_running()]
+    assert not living(programs)
 
 
 def test_nothing_outlives_a_demo_that_is_killed() -> None:
@@ -84,8 +85,7 @@ def test_nothing_outlives_a_demo_that_is_killed() -> None:
         programs = programs_of(demo, 7)
         demo.process.kill()
         demo.ended()
-        gone = lambda: not [each for each in programs if each.is_running()]  # noqa: E731
-        wait_until(gone, 30, "its programs to be gone")
+        wait_until(lambda: not living(programs), 30, "its programs to be gone")
 
 
 def programs_of(demo: DemoProcess, least: int) -> list[psutil.Process]:
@@ -102,7 +102,7 @@ def test_when_the_hub_ends_the_demo_says_so_and_ends_the_others() -> None:
         hub.kill()
         assert demo.ended() == 1
     assert "the embedded hub has ended by itself" in demo.said
-    assert not [program for program in programs if program.is_running()]
+    assert not living(programs)
 
 
 def test_a_port_that_is_asked_for_and_taken_is_named() -> None:
