@@ -121,7 +121,7 @@ conformance: ## P1 to P14 on the cluster, disturbed for 3 minutes; CONFORMANCE='
 
 test-conformance: ## conformance of every engine and source (40 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
-	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) --spark $(CLUSTER_CONFORMANCE) $(ARGS)
+	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) --spark --policies $(CLUSTER_CONFORMANCE) $(ARGS)
 
 test-upgrade: ## from the version before to this one and back, with events flowing (12 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite

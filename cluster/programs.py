@@ -133,7 +133,8 @@ def build_policies(store: Store) -> Path:
 
     built = store.make(f"{program}, compiled once (about 2 minutes)", name, Size(60, 400),
                        compile_policies)  # fmt: skip
-    shutil.rmtree(store.root / "go", ignore_errors=True)
+    if kube_folder(store).exists():  # else what there is of a compile of Kubernetes goes on
+        shutil.rmtree(store.root / "go", ignore_errors=True)
     return built
 
 
