@@ -39,7 +39,7 @@ REPORTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "rewound": ("a rewind was carried out", "nothing"),
         "halted": ("a partition is not read: its state is behind its checkpoint",
                    "rewind it, or clear the state, as the text says"),
-        HALTED: ("a partition stands still after as many attempts as `delivery.onFailure` allows",
+        HALTED: ("a partition stands still after `delivery.attempts`, as `onFailure: halt` asks",
                  "mend the handler, or rewind past these events"),
         "stuck": ("the same batch fails again and again", "mend what its error names"),
         "unstuck": ("it goes on", "nothing"),
