@@ -86,7 +86,8 @@ class PartitionShape:
     lag_kind: LagKindName | None = field(
         default=None,
         metadata=_said(
-            "`exact`; `estimated`: nothing was handled yet, so it is counted from the start; "
+            "`exact`; `estimated`: nothing was handled yet, so it is counted from the start, or it "
+            "is counted in the log of a change feed, where deletes count as well; "
             "`unknown`: somebody could not be asked; `lost`: retention has passed the position, "
             "and what is left is counted."
         ),

@@ -182,7 +182,8 @@ async def _handle(setup: wiring.Setup, code: UserCode, letter: DeadLetter) -> No
 
     about = About("replay", setup.group.name, setup.hub)
     context = Context(about, letter.partition, 0, letter.position, no_state, time.time)
-    event = replayed(letter, is_change=setup.group.spec.source.cosmos is not None)
+    feed = setup.group.spec.source.cosmos
+    event = replayed(letter, feed.mode if feed is not None else None)
     context._begin((event,), 1)
     given = event if code.takes_one else (event,)
     if is_async(code.handle):

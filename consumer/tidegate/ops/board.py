@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from tidegate.lag import UNKNOWN_LAG, Lag, lag_from_start, lag_of
+from tidegate.lag import UNKNOWN_LAG, Lag, in_feed, lag_from_start, lag_of
 from tidegate.model import NO_SEQUENCE, Listing, MemberName, PartitionId
 from tidegate.ops import observer as facts
 from tidegate.ops.failing import HALTED, KINDS, Failing
@@ -290,6 +290,8 @@ class Board(Observer):
         if place.is_stuck:
             note = f"Stuck: {note}"
         rate, lag = place.rate.at(now), place.lag(now, wall)
+        if self.lineage is not FLAT:
+            lag = in_feed(lag)
         return Row(partition, owner, True, place.epoch, rate, place.handled, lag, note)
 
 

@@ -23,7 +23,7 @@ LSNS = (2, 3, 3, 3, 4)
 
 def changes() -> Sequence[Change]:
     feeds = Feeds(Place("R=", (Feed(WHOLE, '"1"', 1),)))
-    page = [{"id": str(n), "_rid": f"r{n}", "_lsn": lsn} for n, lsn in enumerate(LSNS)]
+    page = [Change({"id": str(n), "_rid": f"r{n}", "_lsn": at}) for n, at in enumerate(LSNS)]
     found = feeds.take(feeds.current, page, {WHOLE: '"4"'}, 4)
     assert found is not None
     return found
