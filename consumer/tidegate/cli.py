@@ -23,6 +23,7 @@ from tidegate.commands.codes import Code
 from tidegate.commands.dumps import no_core_dumps
 from tidegate.commands.early import EndedEarly, end_when_asked
 from tidegate.commands.last_words import end, leave, say
+from tidegate_http.output import standard_output
 
 # Name, module, and what `tidegate --help` says of it.
 _COMMANDS = {
@@ -78,6 +79,11 @@ def _added() -> list[EntryPoint]:
 
 def main() -> None:
     """Carries out what the arguments say; what is wrong is one line on standard error."""
+    with standard_output("tidegate"):
+        _main()
+
+
+def _main() -> None:
     if sys.argv[1:2] == ["run"]:
         end_when_asked()
     no_core_dumps(os.environ)
@@ -86,9 +92,7 @@ def main() -> None:
     except EndedEarly as ended:
         code = Code.DONE
         say(f"tidegate: {ended}")
-    # What a handler prints is no result of the process; what other commands print is theirs.
-    is_member = sys.argv[1:2] == ["run"]
-    end(code, *((sys.stderr, sys.stdout) if is_member else (sys.stderr,)))
+    end(code)
 
 
 def _carry_out(arguments: argparse.Namespace) -> int:

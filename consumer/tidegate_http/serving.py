@@ -89,8 +89,10 @@ async def until_stopped(server: Server, told: Callable[[], Iterable[str]]) -> No
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stopped.set)
     await server.start()
-    for line in told():
-        print(line)
-    print("ready; Ctrl-C stops it", flush=True)
-    await stopped.wait()
-    await server.stop()
+    try:
+        for line in told():
+            print(line)
+        print("ready; Ctrl-C stops it", flush=True)
+        await stopped.wait()
+    finally:
+        await server.stop()

@@ -13,7 +13,6 @@ import gc
 import logging
 import os
 import socket
-import sys
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -27,6 +26,7 @@ from tidegate.commands.last_words import end, say
 from tidegate.ops import logs
 from tidegate.ops.serving import Address
 from tidegate.settings import SettingsError
+from tidegate_http.output import standard_output
 from tidegate_operator.handlers import watching
 from tidegate_operator.identity import COSMOS, HUBS, STORAGE, IdentityHosts, hosts_of
 from tidegate_operator.kube import connected
@@ -166,9 +166,10 @@ def _own_namespace() -> str:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Carries out what the arguments say."""
-    arguments = parser().parse_args(given)
-    no_core_dumps(os.environ)
-    end(_run(arguments, os.environ), sys.stderr, sys.stdout)
+    with standard_output("tidegate-operator"):
+        arguments = parser().parse_args(given)
+        no_core_dumps(os.environ)
+        end(_run(arguments, os.environ))
 
 
 def _run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, cast
 from tidegate.commands import wiring
 from tidegate.commands.codes import Code
 from tidegate.commands.ends import Ends, tell_figures, tell_units
-from tidegate.commands.last_words import hide
+from tidegate.commands.last_words import hide, stop_without_a_reader
 from tidegate.commands.ledgers import LeasePlace
 from tidegate.commands.stopping import Stopping
 from tidegate.group_file.spark_spec import EngineKind
@@ -113,6 +113,7 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     if arguments.check:
         print(f"group {setup.group.name}: the file and the handler can be used")
         return Code.DONE
+    stop_without_a_reader()
     member = replace(member, pod_uid=environment.get(POD_UID, ""), started_at=started_at)
     return asyncio.run(_consume(setup, code, member, arguments, environment))
 

@@ -26,7 +26,7 @@ from types import FrameType
 
 from tidegate.commands.codes import Code
 from tidegate.commands.early import SIGNALS, end_when_asked
-from tidegate.commands.last_words import leave, say
+from tidegate.commands.last_words import leave, say, stop_without_a_reader
 from tidegate.commands.wiring import Setup
 from tidegate.spark.driver_parts import DriverOptions, Parts
 from tidegate.spark.failures import Failure
@@ -47,6 +47,7 @@ def run_driver(setup: Setup, options: DriverOptions, environment: Mapping[str, s
     if options.only_checks:
         print(f"group {setup.group.name}: the file and the pipeline can be used")
         return Code.DONE
+    stop_without_a_reader()
     return _Driver(parts).run()
 
 

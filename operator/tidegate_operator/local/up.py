@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidegate.commands.codes import Code
+from tidegate.commands.last_words import stop_without_a_reader
 from tidegate.ops.serving import Address
 from tidegate_operator.local.admission import admit
 from tidegate_operator.local.api import LocalApi, watching
@@ -113,6 +114,7 @@ async def up(options: Options, environment: Mapping[str, str]) -> int:
     state, ending = State(options.state), Ending()
     voice = Voice(hidden, sys.stdout, options.log_level)
     with state.taken(), ending.signals():
+        stop_without_a_reader()
         for note in given.notes:
             voice.say("", note)
         starting = embedded(

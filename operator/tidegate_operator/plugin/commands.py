@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
@@ -160,7 +159,3 @@ def exit_code_of(work: Coroutine[Any, Any, int], program: str, *, can_be_in_pod:
         return fail(Code.FAILED, str(problem))
     except KeyboardInterrupt:
         return int(Code.CUT)
-    except BrokenPipeError:
-        # Whoever read has read enough. What is still to be written when Python ends goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(Code.FAILED)
