@@ -5,7 +5,8 @@ Rules:
 - A checkpoint never says more than the handler has finished; after a drain it says all of it.
 - By time one is due so long after the last was written, or at once where that is longer ago: few
   events come before it, and it is written no more often.
-- A rewind is one checkpoint write that stores its id, so it is carried out once (rule 5).
+- A rewind is one checkpoint write that stores its id, so it is carried out once (rule 5). One to a
+  position that has ended is the partition's last checkpoint: others go on from there.
 """
 
 from __future__ import annotations
@@ -139,7 +140,9 @@ class Reading:
         return was_ours and ahead.position.sequence > found.position.sequence
 
     def _begin(self) -> Script[Progress]:
-        if self._family.has_parents:
+        if self._fence.remedy is not None:
+            begun = rewound_to(self._fence.remedy)
+        elif self._family.has_parents:
             left = yield from self._family.inherited()
             begun = Progress(left.position, left.enqueued_at, left.state)
         else:
@@ -167,6 +170,9 @@ class Reading:
         while not self.is_leaving:
             if self.rewind is not None:
                 yield from self._carry_out(self.rewind)
+            if self._family.has_ended(self.progress.position):
+                self.is_leaving = True
+                return
             end = yield from self._open()
             if end is None:
                 self.is_owning = True

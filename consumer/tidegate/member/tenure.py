@@ -79,7 +79,9 @@ class Tenure:
         self, row: Ownership, checkpoint: Checkpoint | None, rewind: Rewind | None = None
     ) -> list[Command]:
         """Claims a free lease; a rewind that is asked for can remedy what it finds."""
-        self._fence.remedy = rewind if rewind is not None and rewind.is_resolved else None
+        if rewind is not None and rewind.is_resolved:
+            is_done = checkpoint is not None and checkpoint.rewound_by == rewind.id
+            self._fence.remedy = None if is_done else rewind
         how = claimed(self._steps, self.partition, row.etag, self._dice())
         return self._begin(row, checkpoint, self._begun(how))
 
@@ -165,12 +167,14 @@ class Tenure:
             self._reading.is_leaving = False
             self.give_to = self._give_lease_id = None
 
+    def has_carried_out(self, rewind: Rewind) -> bool:
+        return rewind.id == self._reading.progress.rewound_by
+
     def rewind(self, now: float, rewind: Rewind) -> list[Command]:
         """Carries out a rewind once; the reader starts anew at its position."""
         reading = self._reading
-        is_done = rewind.id == reading.progress.rewound_by
         is_free = reading.takes_rewinds and not self.is_leaving
-        if is_done or reading.rewind is not None or not is_free:
+        if self.has_carried_out(rewind) or reading.rewind is not None or not is_free:
             return []
         reading.rewind = rewind
         return self.handle(Woken(now))
