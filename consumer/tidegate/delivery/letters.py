@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from math import isfinite
 from typing import Any, Protocol
 from uuid import UUID
 
+from tidegate.bounded import bounded, trace_of
 from tidegate.model import PartitionId, Position
 from tidegate.ports import SourceEvent
 
@@ -81,7 +81,6 @@ def letter_of(partition: PartitionId, event: WholeEvent, failure: Failure) -> De
     key = event.partition_key
     # Events of one transaction have one place, and a letter each.
     place = getattr(event, "letter_place", event.position)
-    trace = "".join(traceback.format_exception(failure.error))
     return DeadLetter(
         partition=partition,
         position=place,
@@ -91,7 +90,7 @@ def letter_of(partition: PartitionId, event: WholeEvent, failure: Failure) -> De
         properties=_by_text(event.properties),
         system_properties=_by_text(event.system_properties),
         error=said(failure.error),
-        trace=trace,
+        trace=trace_of(failure.error),
         attempts=failure.attempts,
         member=failure.member,
         put_aside_at=failure.at,
@@ -107,7 +106,7 @@ def shown(letter: DeadLetter, hide: Callable[[str], str]) -> DeadLetter:
 
 def said(error: BaseException) -> str:
     """An error in one line."""
-    text = " ".join(str(error).split())
+    text = " ".join(bounded(str(error)).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

@@ -2,6 +2,8 @@
 
 Rules:
 - One line a record, also where the message or a traceback has several.
+- A line costs no more than a bounded text does, whatever is logged: arguments, messages and
+  tracebacks are cut before they are put together and searched for secrets.
 - Everything that leaves goes through `secrets.Secrets` when it is finished, tracebacks included.
 - `Logged` tells what happens to the group: openings and reports, at levels that let people sleep;
   what comes with every batch is a metric and not a line.
@@ -22,6 +24,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from tidegate.bounded import LONGEST, bounded, text_of, trace_of
 from tidegate.ops import observer as facts
 from tidegate.ops.observer import Observer
 from tidegate.ops.secrets import Secrets
@@ -59,10 +62,11 @@ class Lines(logging.Formatter):
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
-        message = record.getMessage()
-        problem = self.formatException(record.exc_info) if record.exc_info else ""
+        message = bounded(_message(record))
+        error = record.exc_info[1] if record.exc_info else None
+        problem = "" if error is None else trace_of(error).rstrip("\n")
         if record.stack_info:
-            problem = f"{problem}\n{record.stack_info}".strip()
+            problem = f"{problem}\n{bounded(record.stack_info)}".strip()
         fields: Mapping[str, Any] = getattr(record, _FIELDS, {})
         if not self._as_json:
             return self._secrets.hide(_readable(record, message, fields, problem))
@@ -77,6 +81,27 @@ class Lines(logging.Formatter):
             content["error"] = problem
         # Hidden before it becomes JSON, whose escapes might stand inside a secret.
         return json.dumps(hidden(content, self._secrets), ensure_ascii=False, default=str)
+
+
+def _message(record: logging.LogRecord) -> str:
+    """The message, put together from bounded arguments."""
+    args: Any = record.args
+    if isinstance(args, Mapping):
+        if any(_is_long(each) for each in args.values()):
+            args = {key: _argument(each) for key, each in args.items()}
+    elif args:
+        args = tuple(_argument(each) for each in args)
+    return str(record.msg) % args if args else str(record.msg)
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, str | bytes | bytearray) and len(value) > LONGEST
+
+
+def _argument(value: Any) -> Any:
+    if not _is_long(value):
+        return value
+    return bounded(value) if isinstance(value, str) else value[:LONGEST]
 
 
 def hidden(value: Any, secrets: Secrets) -> Any:
@@ -122,10 +147,11 @@ class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
         """Python's own would write the record's arguments out, secrets and all."""
         problem = sys.exc_info()[1]
         self._lost += 1
-        if not isinstance(problem, OSError):
+        if problem is not None and not isinstance(problem, OSError):
             words = f"a line of the log from {record.pathname}:{record.lineno} cannot be made: "
+            why = f"{type(problem).__name__}: {text_of(problem)}"
             with contextlib.suppress(OSError):
-                self.stream.write(self._secrets.hide(f"{words}{problem!r}") + self.terminator)
+                self.stream.write(self._secrets.hide(words + why) + self.terminator)
 
 
 def set_up(

@@ -67,7 +67,7 @@ def at_path(document: Any, path: str) -> Any:
 
 def _steps(path: str) -> list[str]:
     """'.a.b[?(@.c=="d")].e' in its parts."""
-    return re.findall(r"\.(\w+(?:\[[^\]]*\])?)", path)
+    return re.findall(r"\.(\w+(?:\[[^\[\]]*\])?)", path)
 
 
 def age_text(age_s: float) -> str:

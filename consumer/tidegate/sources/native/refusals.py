@@ -23,7 +23,8 @@ _POSITION = re.compile(r"supplied (offset|sequence number) '")
 _LEVEL = re.compile(r"epoch (?:of )?'(\d+)'")
 # For who answers for the service; to a reader of ours it says nothing.
 _TRACKING = re.compile(
-    r"(\s*To know more visit https://aka\.ms/\w+\.?)?\s*TrackingId:\S+,.*$", re.DOTALL
+    r"(?<!\s)(\s*To know more visit https://aka\.ms/\w{1,40}+\.?)?\s*+TrackingId:[^\s,]{1,200}+,.*$",
+    re.DOTALL,
 )
 # What a busy service asks for, where it names no number.
 _BUSY_S = 4.0
