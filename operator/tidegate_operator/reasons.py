@@ -91,13 +91,14 @@ REASONS: Mapping[str, Mapping[str, Reason]] = {
         "NotStuck": Reason(NO, "All handlers come back."),
         "HandlerFails": Reason(
             YES,
-            "A batch fails again and again. It is tried again for ever, and nothing is skipped.",
+            "A batch fails again and again. It is tried again for ever, or its partition stands "
+            "still with `delivery.onFailure: halt`; nothing is skipped.",
             "Mend the handler, or set `delivery.onFailure: deadLetter`.",
         ),
         "PipelineFails": Reason(
             YES,
-            "With Spark: batches fail again and again. They are tried again for ever, and nothing "
-            "is skipped.",
+            "With Spark: batches fail again and again. They are tried again for ever, or with "
+            "`delivery.onFailure: halt` the partition stands still; nothing is skipped.",
             "Mend the pipeline, or set `delivery.onFailure: deadLetter`; the message has what the "
             "driver says.",
         ),

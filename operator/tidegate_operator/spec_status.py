@@ -234,6 +234,9 @@ class StatusShape:
         default=None, metadata=_said("Where events come from: eventhubs or cosmos.")
     )
     state: str | None = field(default=None, metadata=_said("How it stands, in one word."))
+    message: str | None = field(
+        default=None, metadata=_said("Why it stands so, by the condition that `state` is of.")
+    )
     ready: str | None = field(
         default=None, metadata=_said("Consumers that have joined, of those that are wanted: 4/4.")
     )

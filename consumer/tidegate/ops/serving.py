@@ -82,7 +82,7 @@ class Healthy(Protocol):
 
     def alive(self, now: float) -> Verdict: ...
 
-    def ready(self) -> Verdict: ...
+    def ready(self, now: float, /) -> Verdict: ...
 
 
 async def serve(
@@ -102,7 +102,7 @@ async def serve(
         return _answer(health.alive(clock()))
 
     async def readyz(_request: web.Request) -> web.Response:
-        return _answer(health.ready())
+        return _answer(health.ready(clock()))
 
     app = web.Application()
     app.add_routes(
