@@ -23,12 +23,15 @@ from tidegate.commands import wiring
 from tidegate.commands.codes import Code
 from tidegate.dead_letters.kept import KeptLetters, Listed
 from tidegate.dead_letters.replayed import replayed
-from tidegate.delivery.letters import DeadLetter, encode_letter, said
+from tidegate.delivery.errors import said
+from tidegate.delivery.letters import DeadLetter, encode_letter
 from tidegate.delivery.state import State, StateError
 from tidegate.group_file.spark_spec import EngineKind
-from tidegate.handlers.calls import is_async
+from tidegate.handlers.blame import CallFailedError
+from tidegate.handlers.calls import Calls
 from tidegate.handlers.context import About, Context
 from tidegate.handlers.loading import UserCode, load
+from tidegate.handlers.threads import Threads
 from tidegate.ops.live import UNBOUNDED, clip
 from tidegate.settings import SettingsError
 
@@ -135,9 +138,10 @@ async def _replay(
                 await again(letter)
             except Exception as error:
                 failed = True
+                why = error.raised.said if isinstance(error, CallFailedError) else said(error)
                 if arguments.json:
-                    print(_line(id=id, done=False, error=said(error)), flush=True)
-                print(f"{id}: failed again, and stays: {said(error)}", file=sys.stderr)
+                    print(_line(id=id, done=False, error=why), flush=True)
+                print(f"{id}: failed again, and stays: {why}", file=sys.stderr)
                 continue
             if not arguments.keep:
                 await letters.remove(id)
@@ -165,31 +169,45 @@ async def _way(setup: wiring.Setup, stack: AsyncExitStack, *, to_hub: bool) -> A
             "event to the hub again, with --to-hub"
         )
     with redirect_stdout(sys.stderr):
-        code = load(named, setup.folder)
+        replay = _Replay(setup, load(named, setup.folder))
 
     async def again(letter: DeadLetter) -> None:
         with redirect_stdout(sys.stderr):
-            await _handle(setup, code, letter)
+            await replay.again(letter)
 
     return again
 
 
-async def _handle(setup: wiring.Setup, code: UserCode, letter: DeadLetter) -> None:
-    """Gives one event to the handler, outside of any group."""
+class _Replay:
+    """Gives events to the handler of the group file, outside of any group."""
 
-    def no_state() -> State:
-        raise StateError(
-            "a replay has no context.state, which is its owner's: send the event to the hub again "
-            "with --to-hub"
+    def __init__(self, setup: wiring.Setup, code: UserCode) -> None:
+        self._setup = setup
+        self._code = code
+        self._threads = Threads()
+
+    async def again(self, letter: DeadLetter) -> None:
+        """Raises CallFailedError and HungError."""
+        setup, policy = self._setup, self._setup.group.spec.delivery
+        about = About("replay", setup.group.name, setup.hub)
+        context = Context(about, letter.partition, 0, letter.position, _no_state, time.time)
+        feed = setup.group.spec.source.cosmos
+        event = replayed(letter, feed.mode if feed is not None else None)
+        context._begin((event,), 1)
+        calls = Calls(
+            "the handler",
+            lambda: self._threads.of(letter.partition),
+            policy.timeout_s,
+            policy.told_s,
+            context._cancel,
+            context._give_up,
+            time.monotonic,
         )
+        await calls.run(self._code.handle, event if self._code.takes_one else [event], context)
 
-    about = About("replay", setup.group.name, setup.hub)
-    context = Context(about, letter.partition, 0, letter.position, no_state, time.time)
-    feed = setup.group.spec.source.cosmos
-    event = replayed(letter, feed.mode if feed is not None else None)
-    context._begin((event,), 1)
-    given = event if code.takes_one else (event,)
-    if is_async(code.handle):
-        await code.handle(given, context)
-    else:
-        await asyncio.to_thread(code.handle, given, context)
+
+def _no_state() -> State:
+    raise StateError(
+        "a replay has no context.state, which is its owner's: send the event to the hub again "
+        "with --to-hub"
+    )

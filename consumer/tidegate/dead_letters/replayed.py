@@ -28,7 +28,7 @@ def replayed(letter: DeadLetter, mode: FeedMode | None) -> SourceEvent:
     if mode is None:
         return ReplayedEvent(letter)
     change = Change(json.loads(letter.body), mode)
-    change.place = place_of(letter.position, letter.partition)
+    change.put_at(place_of(letter.position, letter.partition))
     return change
 
 

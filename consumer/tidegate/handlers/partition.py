@@ -10,9 +10,9 @@ import threading
 from collections.abc import Sequence
 
 from tidegate.delivery.gathering import Gathering
-from tidegate.delivery.state import State
+from tidegate.delivery.state import State, StateError
 from tidegate.handlers.batches import Batches, size_of
-from tidegate.handlers.blame import blamed
+from tidegate.handlers.blame import CallFailedError
 from tidegate.handlers.calls import Calls
 from tidegate.handlers.context import Context
 from tidegate.handlers.progress import Progress
@@ -75,7 +75,7 @@ class PartitionDelivery(PartitionHandler):
         self._batches.finish()
 
     def checkpointed(self, position: Position) -> None:
-        self._context.checkpointed = position
+        self._context._checkpointed = position
         self._progress.checkpointed(position)
 
     async def open(self) -> None:
@@ -83,10 +83,8 @@ class PartitionDelivery(PartitionHandler):
         if on_open is not None:
             try:
                 await self._calls.run(on_open, self._partition)
-            except HungError:
-                raise
-            except Exception as error:
-                raise SourceError(f"on_open failed: {blamed(error)}") from error
+            except CallFailedError as error:
+                raise SourceError(f"on_open failed: {error}") from error
 
     async def handle(self, events: Sequence[SourceEvent]) -> None:
         clock, progress = self._tools.clock, self._progress
@@ -108,8 +106,8 @@ class PartitionDelivery(PartitionHandler):
         if on_close is not None and not self._calls.is_hung:
             try:
                 await self._calls.run(on_close, self._partition, str(reason))
-            except (Exception, HungError) as error:
-                self._troubles.say("on-close-failed", f"on_close failed: {blamed(error)}")
+            except (CallFailedError, HungError) as error:
+                self._troubles.say("on-close-failed", f"on_close failed: {error}")
 
     # --- the clockwork
 
@@ -129,10 +127,8 @@ class PartitionDelivery(PartitionHandler):
             if context._state is not None and context._state.is_touched:
                 context._commit()
                 self._progress.state_changed()
-        except HungError:
-            raise
-        except Exception as error:
-            self._troubles.say("on-time-failed", f"on_time failed: {blamed(error)}")
+        except (CallFailedError, StateError) as error:
+            self._troubles.say("on-time-failed", f"on_time failed: {error}")
         finally:
             context._roll_back()
             self._set_clockwork()

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
@@ -40,25 +39,42 @@ _START_LIMIT_S = 10.0
 _BATCH_EVENTS = 300
 
 
-@dataclass(frozen=True, slots=True)
 class SdkEvent:
-    """An event of the SDK with what reading in order needs; all else is the EventData's own."""
+    """An event of the SDK with what reading in order needs; all else is the EventData's own.
 
-    data: EventData
+    A handler may change the EventData: its place and its properties as they came are kept.
+    """
+
+    __slots__ = ("_data", "_enqueued_at", "_position", "_properties")
+
+    def __init__(self, data: EventData) -> None:
+        at = data.enqueued_time
+        self._data = data
+        self._position = Position(str(data.offset), int(data.sequence_number or 0))
+        self._enqueued_at = at.timestamp() if isinstance(at, datetime) else None
+        self._properties = dict(data.properties or {})
+
+    @property
+    def data(self) -> EventData:
+        return self._data
 
     @property
     def position(self) -> Position:
-        return Position(str(self.data.offset), int(self.data.sequence_number or 0))
+        return self._position
 
     @property
     def enqueued_at(self) -> float | None:
-        at = self.data.enqueued_time
-        return at.timestamp() if isinstance(at, datetime) else None
+        return self._enqueued_at
+
+    def as_received(self) -> SdkEvent:
+        """The event with its properties as they came."""
+        self._data.properties = dict(self._properties)
+        return self
 
     @property
     def content(self) -> bytes:
         """The body of an event of data sections, in one piece."""
-        return b"".join(cast(Iterable[bytes], self.data.body))
+        return b"".join(cast(Iterable[bytes], self._data.body))
 
     @property
     def size(self) -> int:
@@ -66,7 +82,7 @@ class SdkEvent:
         return len(self.content)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.data, name)
+        return getattr(self._data, name)
 
 
 class SdkFacts(NamedTuple):

@@ -100,7 +100,7 @@ async def test_what_is_no_change_of_the_call_cannot_be_marked() -> None:
 
     async def handle(events: list[Change], context: Context) -> None:
         stranger = Change({"id": "x", "_lsn": 99})
-        stranger.place = Place("R=", (Feed(WHOLE, '"99"', 99),))
+        stranger.put_at(Place("R=", (Feed(WHOLE, '"99"', 99),)))
         with pytest.raises(ValueError, match="not one of the events of this call"):
             context.checkpoint(stranger)
         seen.extend(events)

@@ -6,6 +6,8 @@ Rules:
 - The mode alone decides which of the two it is, never the content: an item of a user may have a
   property `metadata` or `current` of its own.
 - A change without a log sequence number cannot be put in order: it is refused, never passed over.
+- A handler may change the dict. Its place, its times and its content as a dead letter are those of
+  the change as it came.
 - Changes of one transaction have one LSN and come in one page. Behind each but the last of them
   there is no place to go on from: their position is the one before the transaction.
 """
@@ -13,6 +15,7 @@ Rules:
 from __future__ import annotations
 
 import json
+import marshal
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -33,20 +36,40 @@ class Change(dict[str, Any]):
     """See the module."""
 
     # No `__slots__`: a dict's own are not enough for pickling by users' code.
-    place: Place
-    # Whether reading can go on behind it.
-    is_place: bool
+    _place: Place
     _size: int | None
+    _said: bytes
     # Which of its transaction it is.
-    number: int
+    _number: int
 
     def __init__(self, said: dict[str, Any], mode: FeedMode = FeedMode.LATEST_VERSION) -> None:
         super().__init__(said)
+        self._mode = mode
         self._has_envelope = mode is FeedMode.ALL_VERSIONS_AND_DELETES
+        # As it came. Of all ways to keep a copy this one costs least.
+        self._said = marshal.dumps(said)
+        metadata = self.metadata
+        found = _lsn(metadata.get("lsn") if self._has_envelope else said.get("_lsn"))
+        self._lsn = NO_SEQUENCE if found is None else found
+        at = metadata.get("crts") if self._has_envelope else said.get("_ts")
+        self._enqueued_at = float(at) if isinstance(at, int | float) else None
         self._size = None
-        self.is_place, self.number = True, 0
+        self._is_place, self._number = True, 0
 
     # --- in order
+
+    def put_at(self, place: Place, *, is_place: bool = True) -> None:
+        """Say where it stands in its feed: told once, by the source."""
+        self._place, self._is_place = place, is_place
+
+    @property
+    def place(self) -> Place:
+        return self._place
+
+    @property
+    def is_place(self) -> bool:
+        """Whether reading can go on behind it."""
+        return self._is_place
 
     @property
     def position(self) -> Position:
@@ -56,8 +79,7 @@ class Change(dict[str, Any]):
     @property
     def lsn(self) -> int:
         """The log sequence number of the service's range at this change."""
-        found = _lsn(self.metadata.get("lsn") if self._has_envelope else self.get("_lsn"))
-        return NO_SEQUENCE if found is None else found
+        return self._lsn
 
     @property
     def sequence_number(self) -> int:
@@ -70,14 +92,20 @@ class Change(dict[str, Any]):
     @property
     def enqueued_at(self) -> float | None:
         """When it was written, in seconds since 1970."""
-        at = self.metadata.get("crts") if self._has_envelope else self.get("_ts")
-        return float(at) if isinstance(at, int | float) else None
+        return self._enqueued_at
+
+    def as_received(self) -> Change:
+        """The change without what anybody changed in it."""
+        change = Change(marshal.loads(self._said), self._mode)
+        change.put_at(self._place, is_place=self._is_place)
+        change._number, change._size = self._number, self._size
+        return change
 
     @property
     def letter_place(self) -> Position:
         """As its dead letter is called: one name for each change, whatever shares its LSN."""
         item = self.current or self.previous or self.metadata
-        said = f"{item.get('_rid')}/{item.get('id')}/{self.number}"
+        said = f"{item.get('_rid')}/{item.get('id')}/{self._number}"
         mark = zlib.crc32(said.encode(errors="surrogatepass")) % _OF_ONE_LSN
         number = self.lsn * _OF_ONE_LSN + mark
         return Position(self.offset, number)
@@ -125,7 +153,8 @@ class Change(dict[str, Any]):
     @property
     def content(self) -> bytes:
         """It as JSON: what a dead letter keeps."""
-        text = json.dumps(self, ensure_ascii=False, separators=(",", ":"))
+        said = marshal.loads(self._said)
+        text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
         # JSON may hold halves of characters, which are no Unicode text.
         return text.encode(errors="surrogatepass")
 
@@ -176,5 +205,5 @@ def placed(page: Sequence[Change], handled: int, size: int | None) -> Iterator[t
             continue
         change._size = share
         number = number + 1 if index and page[index - 1].lsn == change.lsn else 0
-        change.number = number
+        change._number = number
         yield change, index + 1 == len(page) or page[index + 1].lsn != change.lsn

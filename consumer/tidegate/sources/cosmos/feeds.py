@@ -96,7 +96,7 @@ class Feeds:
                 feeds = [*self._feeds]
                 feeds[index] = behind
                 place = Place(self._rid, tuple(feeds))
-            change.place, change.is_place = place, ends
+            change.put_at(place, is_place=ends)
             given.append(change)
         lsn = given[-1].lsn if given else feed.lsn
         since = feed.since if token is None else None

@@ -122,7 +122,7 @@ class Stretch:
         """Nobody goes on from within a stretch; letters name the place where it is then."""
         place = self.place
         for change in changes:
-            change.place = place
+            change.put_at(place)
         return changes
 
     def _move(self, feed: Feed, bound: int) -> None:

@@ -30,7 +30,7 @@ PROPERTIES: tuple[dict[str, Any], ...] = (
 def item(own: dict[str, Any], number: int = 0) -> Change:
     said = {"id": f"a{number}", "_rid": "r", "_lsn": 5, "_ts": 1_700_000_000, **own}
     change = change_of(said, FeedMode.LATEST_VERSION)
-    change.place = beginning("R=", WHOLE)
+    change.put_at(beginning("R=", WHOLE))
     return change
 
 
@@ -49,7 +49,8 @@ def test_in_the_latest_version_mode_an_item_is_itself_whatever_its_properties_ar
 
 @pytest.mark.parametrize("own", PROPERTIES)
 def test_a_dead_letter_of_any_item_has_a_name_of_its_own(own: dict[str, Any]) -> None:
-    letters = [letter_of("-ff", item(own, n), Failure(ValueError("no"), 1, "a")) for n in range(2)]
+    failure = Failure.of(ValueError("no"), 1, "a", 0.0)
+    letters = [letter_of("-ff", item(own, n), failure) for n in range(2)]
     assert [json.loads(each.body)["id"] for each in letters] == ["a0", "a1"]
     assert letters[0].position.sequence != letters[1].position.sequence
     assert all(each.position.sequence // 1_000_000 == 5 for each in letters)
@@ -74,7 +75,7 @@ def test_letters_of_changes_of_one_transaction_are_told_apart_by_their_items() -
     def name(id: str) -> Position:
         said = {"current": {"id": id, "_rid": id}, "metadata": {"lsn": 6}}
         change = change_of(said, FeedMode.ALL_VERSIONS_AND_DELETES)
-        change.place = beginning("R=", WHOLE)
+        change.put_at(beginning("R=", WHOLE))
         return change.letter_place
 
     assert name("a") != name("b")
