@@ -58,7 +58,7 @@ REPORTS: Mapping[str, tuple[str, str]] = MappingProxyType(
                         _BY_ITSELF),
         "source-unreadable": ("the source cannot say which partitions there are", _BY_ITSELF),
         FELL_BACK: ("the official SDK reads: the service said what our own receiver does not "
-                    "understand", "tell us what it says"),
+                    "understand, or ends the connection on what it says", "tell us what it says"),
         "range-kept": ("a range of a container was split or merged, and its state cannot follow",
                        "do what it says; the range waits"),
         "range-split": ("a range goes on as several", "nothing"),

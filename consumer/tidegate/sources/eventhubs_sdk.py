@@ -17,12 +17,13 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
-from azure.eventhub import EventData
+from azure.eventhub import EventData, TransportType
 from azure.eventhub.aio import EventHubConsumerClient
 from azure.eventhub.exceptions import AuthenticationError, EventHubError
 
 from tidegate.model import NO_OFFSET, NO_SEQUENCE, PartitionEnd, PartitionId, Position, Rewind
 from tidegate.ports import SourceError, StolenError
+from tidegate.sources.native.endpoint import Endpoint, Transport, endpoint_of
 from tidegate.sources.native.refusals import level_in
 from tidegate.sources.start import From, Start, resolve, start_of
 
@@ -112,13 +113,35 @@ def _from_on(place: From) -> _Begin:
     return _Begin(datetime.fromtimestamp(place.at, UTC), True)
 
 
+def _ways(endpoint: Endpoint, ca_file: str) -> dict[str, Any]:
+    """How a client of the SDK gets to an endpoint."""
+    ways: dict[str, Any] = {}
+    if ca_file:
+        ways["connection_verify"] = ca_file
+    is_web = endpoint.transport is Transport.WEBSOCKET
+    if is_web:
+        ways["transport_type"] = TransportType.AmqpOverWebsocket
+    if is_web or endpoint.is_tls:
+        # The SDK passes over the port of a connection string, except without TLS.
+        ways["custom_endpoint_address"] = f"sb://{endpoint.name}"
+    return ways
+
+
 class SdkSource:
     """One hub and consumer group, by the official SDK."""
 
     def __init__(
-        self, connection_string: str, hub: str, group: str, start: Start | None = None
+        self,
+        connection_string: str,
+        hub: str,
+        group: str,
+        start: Start | None = None,
+        *,
+        transport: Transport = Transport.TCP,
+        ca_file: str = "",
     ) -> None:
         self._connection_string = connection_string
+        self._ways = _ways(endpoint_of(connection_string, transport), ca_file)
         self._hub = hub
         self._group = group
         self._start = (start or Start()).checked()
@@ -126,7 +149,10 @@ class SdkSource:
 
     def _new_client(self) -> EventHubConsumerClient:
         return EventHubConsumerClient.from_connection_string(
-            self._connection_string, consumer_group=self._group, eventhub_name=self._hub
+            self._connection_string,
+            consumer_group=self._group,
+            eventhub_name=self._hub,
+            **self._ways,
         )
 
     def _place(self, partition: PartitionId) -> str:

@@ -32,6 +32,11 @@ _WAIT = re.compile(r"wait (\d+) seconds")
 _LONGEST_WAIT_S = 60.0
 
 
+class DroppedError(SourceError):
+    """The service ended a connection, or a link without a reason. In the middle of an exchange that
+    may be for what was said: see dropped.py."""
+
+
 class Kind(StrEnum):
     STOLEN = "stolen"
     PASSING = "passing"
@@ -76,7 +81,8 @@ def level_in(text: str) -> int | None:
 def trouble_of(error: Error | None, place: str, right: str = LISTEN) -> Trouble:
     """What a detach, a close or a refusal means for who reads, or sends, at this place."""
     if error is None:
-        return passing(f"{place}: the service ended the link without a reason")
+        said = f"{place}: the service ended the link without a reason"
+        return Trouble(Kind.PASSING, DroppedError(said))
     text = _TRACKING.sub("", error.description or "").strip()
     said = f"{place}: {error.condition}: {text}" if text else f"{place}: {error.condition}"
     if error.condition == LINK_STOLEN:
