@@ -132,7 +132,7 @@ class Service:
         if len(segments) > 4:
             path["x-ms-alt-content-path"] += f"/colls/{quote(container.id)}"
             path["x-ms-content-path"] = container.rid
-        item = "/".join(segments[5:]) or None
+        item = container.id_of("/".join(segments[5:])) or None
         if self.faults and operation in (Operation.CREATE, Operation.UPSERT):
             found = asked.document().get("id")
             item = found if isinstance(found, str) else None
