@@ -36,7 +36,7 @@ class Progress:
         self._context = context
         self._stored = opening.state
         self._enqueued_at: float | None = None
-        self._pace = Pace(policy.checkpoint, clock(), opening.state is not None)
+        self._pace = Pace(policy.checkpoint, has_state=opening.state is not None)
         # What was handled last shares its place with what comes next: the state has seen it, and
         # no position can say so.
         self._is_between = False

@@ -5,6 +5,8 @@ Rules:
 - A checkpoint never says more than the handler has finished; after a drain it says all of it.
 - By time one is due so long after the last was written, or at once where that is longer ago: few
   events come before it, and it is written no more often.
+- The first events of a tenure are checkpointed at once: a member that ends again and again sooner
+  than the next checkpoint is due makes progress each time.
 - A rewind is one checkpoint write that stores its id, so it is carried out once (rule 5). One to a
   position that has ended is the partition's last checkpoint: others go on from there.
 """
@@ -70,6 +72,8 @@ class Reading:
         self._is_open = False
         self._is_closing = False
         self._is_writing = False
+        # Whether anything was handled in this tenure.
+        self._has_begun = False
         # Why the handler of this tenure is given up, if it is.
         self._hung: str | None = None
 
@@ -90,8 +94,13 @@ class Reading:
         position = self._family.marked(event.position)
         rewound_by = self.progress.rewound_by
         self.progress = Progress(position, event.enqueued_at, event.state, rewound_by)
-        if self.is_dirty and (event.is_due or not was_dirty):
-            self.checkpoint_at = event.now if event.is_due else max(event.now, self._next_at)
+        if not self.is_dirty:
+            return
+        if event.is_due or not self._has_begun:
+            self.checkpoint_at = event.now
+        elif not was_dirty:
+            self.checkpoint_at = max(event.now, self._next_at)
+        self._has_begun = True
 
     @property
     def wake_at(self) -> float:
