@@ -23,8 +23,7 @@ APT_PACKAGE = "python3-venv"
 BUSY = "busy"  # in .venv while it is made; found at the start, it means 'broken off'
 SIZE_LINE = re.compile(r"^# size: (\d+) MB to fetch, (\d+) MB on disk$", re.MULTILINE)
 LAYERS_FROM_SOURCE = frozenset({"spark"})  # pyspark has no wheel: its archive holds only files
-# Such a layer is built by packages of this one. pip by itself would fetch others, of any version and
-# without a hash.
+# Packages that build such a layer. On its own, pip would fetch other versions without a hash.
 BUILD_LAYER = "build"
 FROM_SOURCE = ("--no-build-isolation", "--use-pep517")
 

@@ -108,9 +108,10 @@ class Runtime:
         stuck: frozenset[PartitionId],
         unread: frozenset[PartitionId],
         trouble: str,
+        open_circuits: frozenset[PartitionId] = frozenset(),
     ) -> None:
         """Figures of our partitions, and those in trouble, for the member to announce."""
-        self._tell(m.FiguresMeasured(self._clock(), figures, stuck, unread, trouble))
+        self._tell(m.FiguresMeasured(self._clock(), figures, stuck, unread, trouble, open_circuits))
 
     def weighed(self, loads: tuple[tuple[PartitionId, float], ...]) -> None:
         """The loads of our partitions that are known, for the member to announce."""

@@ -95,6 +95,13 @@ REASONS: Mapping[str, Mapping[str, Reason]] = {
             "still with `delivery.onFailure: halt`; nothing is skipped.",
             "Mend the handler, or set `delivery.onFailure: deadLetter`.",
         ),
+        "CircuitOpen": Reason(
+            YES,
+            "More than `delivery.circuitBreaker.failurePercent` of the recent events of a "
+            "partition fail. It puts no more events aside and stands until an event succeeds.",
+            "Fix the handler: the partition goes on after the next probe, or at once after `pause` "
+            "and `resume`. Rewind it to pass the events.",
+        ),
         "PipelineFails": Reason(
             YES,
             "With Spark: batches fail again and again. They are tried again for ever, or with "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from tidegate.delivery.breaker import Breaker
 from tidegate.delivery.gathering import Gathering
 from tidegate.delivery.state import State, StateError
 from tidegate.handlers.batches import Batches, size_of
@@ -59,7 +60,11 @@ class PartitionDelivery(PartitionHandler):
         )
         self._progress = Progress(policy, opening, tell, context, tools.clock)
         self._troubles = Troubles(opening.partition, tools.report, tools.clock)
-        self._batches = Batches(tools, context, self._calls, self._progress, self._troubles)
+        kept = tools.breakers.pop(opening.partition, None)
+        self._breaker = kept or Breaker(policy.circuit_breaker)
+        self._batches = Batches(
+            tools, context, self._calls, self._progress, self._troubles, self._breaker
+        )
         self._gathering: Gathering[SourceEvent] = Gathering(
             policy.most_events, policy.batch.max_bytes, policy.batch.max_wait_s, size_of
         )
@@ -102,6 +107,9 @@ class PartitionDelivery(PartitionHandler):
     async def close(self, reason: Close) -> None:
         if reason is not Close.DROPPED:
             self._progress.say_last()
+        if reason in (Close.FAILED, Close.STOLEN):
+            # Nobody asked for this end: what comes next must not put as many aside again.
+            self._tools.breakers[self._partition] = self._breaker
         on_close = self._code.on_close
         if on_close is not None and not self._calls.is_hung:
             try:

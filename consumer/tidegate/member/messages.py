@@ -158,7 +158,8 @@ class LoadsMeasured:
 class FiguresMeasured:
     """How far each partition of ours is, and those whose batch fails again and again.
 
-    `unread` are those whose source cannot be read, and `trouble` says why.
+    `unread` are those whose source cannot be read, and `trouble` says why; `open_circuits` those
+    of the stuck whose circuit breaker is open.
     """
 
     now: float
@@ -166,6 +167,7 @@ class FiguresMeasured:
     stuck: frozenset[PartitionId]
     unread: frozenset[PartitionId] = frozenset()
     trouble: str = ""
+    open_circuits: frozenset[PartitionId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,16 @@ ROOT = "tidegate"
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 # Kinds of reports that say that all is as it should be.
-_CALM = frozenset({"ledger-readable", "rewound", "scratch-written", "stopping", "taken", "unstuck"})
+_CALM = frozenset(
+    {
+        "circuit-closed",
+        *("ledger-readable", "rewound", "scratch-written", "stopping", "taken", "unstuck"),
+    }
+)
 # Kinds after which something does not go on by itself, or is gone.
 _GRAVE = frozenset(
     {
+        "circuit-open",
         "events-lost",
         *("dead-letter", "halted", "handler-halted", "ledger-unreadable", "name-taken", "stuck"),
         "unreadable",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tidegate.ops.board import FELL_BACK
-from tidegate.ops.failing import HALTED
+from tidegate.ops.failing import CIRCUIT_CLOSED, CIRCUIT_OPEN, HALTED
 
 _BY_ITSELF = "nothing: it is tried again"
 
@@ -41,6 +41,11 @@ REPORTS: Mapping[str, tuple[str, str]] = MappingProxyType(
                    "rewind it, or clear the state, as the text says"),
         HALTED: ("a partition stands still after `delivery.attempts`, as `onFailure: halt` asks",
                  "mend the handler, or rewind past these events"),
+        CIRCUIT_OPEN: ("too many recent events of a partition fail: nothing more is put aside, and "
+                       "the partition stands, as `delivery.circuitBreaker` asks",
+                       "fix the handler: reading goes on after the next probe"),
+        CIRCUIT_CLOSED: ("the handler has taken an event again, and the partition goes on",
+                         "nothing"),
         "stuck": ("the same batch fails again and again", "mend what its error names"),
         "unstuck": ("it goes on", "nothing"),
         "dead-letter": ("an event was put aside, and where it is",
