@@ -132,6 +132,7 @@ class _Driver:
         if self._stopping_since is not None:
             _log.warning("asked a second time: the process ends before it has handed over")
             # Executors and the JVM end with it; others wait for the leases.
+            logging.shutdown()
             os._exit(Code.CUT)
         self._stopping_since = time.monotonic()
         _log.info(
