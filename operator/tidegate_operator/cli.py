@@ -20,6 +20,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from tidegate import __version__
+from tidegate.commands.arguments import count, seconds
 from tidegate.commands.codes import Code
 from tidegate.commands.dumps import no_core_dumps
 from tidegate.commands.last_words import end, say
@@ -81,14 +82,14 @@ def parser() -> argparse.ArgumentParser:
     )
     add(
         "--settled-tick-s",
-        type=float,
+        type=seconds,
         default=5.0,
         metavar="S",
         help="how often a group is looked at on which nothing goes on (default: %(default)g)",
     )
     add(
         "--rollouts-at-once",
-        type=int,
+        type=count,
         default=10,
         metavar="N",
         help="how many groups get new pods at once after an upgrade (default: %(default)d)",

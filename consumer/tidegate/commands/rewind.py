@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.commands import rosters, wiring
+from tidegate.commands.arguments import seconds
 from tidegate.commands.codes import Code
 from tidegate.model import BEGINNING, Listing, PartitionId, Position, Rewind, Roster
 from tidegate.ports import Ledger, LedgerError, List, Refusal, Source, StolenError, WriteRoster
@@ -58,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--partition", action="append", default=[], help="only this one; may be given again")
     add(
         "--limit-s",
-        type=float,
+        type=seconds,
         default=_LIMIT_S,
         metavar="S",
         help="how long to wait until it is done (default: %(default)g)",

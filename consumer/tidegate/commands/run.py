@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tidegate.commands import wiring
+from tidegate.commands.arguments import seconds
 from tidegate.commands.codes import Code
 from tidegate.commands.ends import Ends, tell_figures, tell_units
 from tidegate.commands.last_words import hide, stop_without_a_reader
@@ -76,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--grace-s",
-        type=float,
+        type=seconds,
         default=_GRACE_S,
         metavar="S",
         help="how long a clean stop may take (default: %(default)g)",
