@@ -32,6 +32,8 @@ Function = Callable[..., Any]
 
 # The last frames of a traceback in which the user's own line is looked for.
 _FRAMES = 100
+# What this process imports under these names beside Python's own modules.
+_TAKEN = frozenset(("tidegate", "tidegate_amqp", "aiohttp", "azure", "pyspark", "yaml"))
 _HOW = "write 'module:function' or 'file.py:function'"
 _SHAPES: dict[str, tuple[str, ...]] = {
     "on_error": ("error", "context"),
@@ -100,6 +102,11 @@ def _file(place: str, folder: Path) -> ModuleType:
     path = (folder / place).resolve()
     if not path.is_file():
         raise HandlerError(f"handler file '{place}': there is no such file in {folder}")
+    if path.stem in sys.stdlib_module_names or path.stem in _TAKEN:
+        raise HandlerError(
+            f"handler file '{place}': '{path.stem}' is a module of Python or of Tidegate, which it "
+            "would replace everywhere. Name the file otherwise"
+        )
     _search_first(path.parent)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
