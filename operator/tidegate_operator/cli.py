@@ -221,7 +221,9 @@ async def _operate(
         watch = watching(lambda: on_signals(stop))
         operator = Operator(settings, kube, control, hidden, watch)
         if console is not None:
-            shown = await serve_console(console, operator.cache, ByKubernetes(kube), time.time)
+            shown = await serve_console(
+                console, operator.cache, ByKubernetes(kube), time.time, operator.leader.is_led
+            )
             stack.push_async_callback(shown.close)
             _log.info("the console at %s", shown.url)
         await operator.run(listen, stop)

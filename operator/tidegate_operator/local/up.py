@@ -227,7 +227,10 @@ class _Running:
         """The console, of what the operator knows."""
         if console is None:
             return
-        shown = await serve_console(console, self._operator.cache, Loopback(), time.time)
+        operator = self._operator
+        shown = await serve_console(
+            console, operator.cache, Loopback(), time.time, operator.leader.is_led
+        )
         stack.push_async_callback(shown.close)
         self._voice.say("", f"the console is at {shown.url}")
 
