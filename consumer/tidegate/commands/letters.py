@@ -23,9 +23,9 @@ from tidegate.commands import wiring
 from tidegate.commands.codes import Code
 from tidegate.dead_letters.kept import KeptLetters, Listed
 from tidegate.dead_letters.replayed import replayed
-from tidegate.delivery.errors import said
 from tidegate.delivery.letters import DeadLetter, encode_letter
 from tidegate.delivery.state import State, StateError
+from tidegate.error_text import said
 from tidegate.group_file.spark_spec import EngineKind
 from tidegate.handlers.blame import CallFailedError
 from tidegate.handlers.calls import Calls

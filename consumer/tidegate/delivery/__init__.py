@@ -2,6 +2,5 @@
 
 `policy` holds the settings, `attempts` decides what follows a success or a failure of the handler,
 `cadence` when a checkpoint is due, `gathering` when a batch is full, `letters` what a dead letter
-carries, `errors` makes the text of an error, `state` keeps a partition's state, and `windows`
-counts in windows of event time on it.
+carries, `state` keeps a partition's state, and `windows` counts in windows of event time on it.
 """

@@ -15,7 +15,7 @@ from math import isfinite
 from typing import Any, Protocol
 from uuid import UUID
 
-from tidegate.delivery.errors import ERROR_LIMIT, said, trace_of
+from tidegate.error_text import ERROR_LIMIT, said, trace_of
 from tidegate.model import PartitionId, Position
 from tidegate.ports import SourceEvent
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from types import TracebackType
 
-from tidegate.delivery.errors import (
+from tidegate.error_text import (
     LINE_LIMIT,
     cause_of,
     class_name,

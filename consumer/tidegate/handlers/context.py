@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidegate.delivery.errors import one_line
 from tidegate.delivery.state import State, Undone
+from tidegate.error_text import one_line
 from tidegate.model import PartitionId, Position
 from tidegate.ports import SourceEvent
 

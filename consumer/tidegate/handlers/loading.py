@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tidegate.delivery.errors import LINE_LIMIT, class_name, said, traceback_of
+from tidegate.error_text import LINE_LIMIT, class_name, said, traceback_of
 from tidegate.handlers.results import generator_code
 from tidegate.settings import SettingsError
 

@@ -29,7 +29,8 @@ from collections.abc import Callable, Hashable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from tidegate.bounded import LONGEST, bounded, text_of, trace_of
+from tidegate.bounded import LONGEST, bounded
+from tidegate.error_text import said, trace_of
 from tidegate.ops import observer as facts
 from tidegate.ops.observer import Observer
 from tidegate.ops.repeats import PERIOD_S, Left, Repeats
@@ -255,9 +256,8 @@ class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
         self._lost += 1
         if problem is not None and not isinstance(problem, OSError):
             words = f"a line of the log from {record.pathname}:{record.lineno} cannot be made: "
-            why = f"{type(problem).__name__}: {text_of(problem)}"
             with contextlib.suppress(OSError):
-                self.stream.write(self._secrets.hide(words + why) + self.terminator)
+                self.stream.write(self._secrets.hide(words + said(problem)) + self.terminator)
 
 
 def set_up(

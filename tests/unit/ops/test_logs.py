@@ -237,4 +237,4 @@ def test_a_line_that_cannot_be_made_for_an_error_that_cannot_be_said_is_one_line
     stream = io.StringIO()
     logs.set_up(Secrets(), as_json=True, stream=stream)
     logging.getLogger("tidegate.x").warning("%s", Mute())
-    assert "cannot be made: MuteError: (its message cannot be read" in stream.getvalue()
+    assert "cannot be made: MuteError: (no text: its __str__ raised MuteError)" in stream.getvalue()

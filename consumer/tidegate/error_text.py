@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
+from tidegate.bounded import bounded
+
 # What a dead letter keeps of an error, and what a log line has of one.
 ERROR_LIMIT = 8_000
 LINE_LIMIT = 1_000
@@ -24,7 +26,7 @@ _NAME_LIMIT = 100
 # A source line in a trace.
 _WIDTH = 300
 # What a trace shows at the most: errors of a chain, members of a group, frames and notes of each.
-_CHAIN, _MEMBERS, _FRAMES, _NOTES = 5, 5, 30, 5
+_CHAIN, _MEMBERS, _FRAMES, _NOTES = 8, 5, 50, 5
 # Longer than any key: what follows the last space of a cut text may be left out as a whole.
 _LONGEST_WORD = 200
 
@@ -74,8 +76,9 @@ def trace_of(error: BaseException) -> str:
     """The traceback of an error and of those behind it, bounded however many and long they are."""
     parts: list[str] = []
     for each, link in reversed(list(_chain(error))):
-        parts += (*_lines(each), link)
-    return "".join(parts)[-TRACE_LIMIT:]
+        parts += ("(earlier errors left out)\n",) if each is None else _lines(each)
+        parts.append(link)
+    return bounded("".join(parts), TRACE_LIMIT)
 
 
 def _text(value: object) -> str:
@@ -87,17 +90,21 @@ def _text(value: object) -> str:
         return f"(no text: its __str__ raised {class_name(problem)})"
 
 
-def _chain(error: BaseException) -> Iterator[tuple[BaseException, str]]:
-    """The error and what it came from, each with the words that follow it in a trace."""
+def _chain(error: BaseException) -> Iterator[tuple[BaseException | None, str]]:
+    """The error and what it came from, each with the words that follow it in a trace; None stands
+    for all that a longer chain has."""
     each, link = error, ""
     seen: set[int] = set()
-    while len(seen) < _CHAIN and id(each) not in seen:
+    while True:
         seen.add(id(each))
         yield each, link
         before, link = _attribute("__cause__", each), _CAUSED
         if before is None and not _attribute("__suppress_context__", each):
             before, link = _attribute("__context__", each), _DURING
-        if before is None:
+        if before is None or id(before) in seen:
+            return
+        if len(seen) == _CHAIN:
+            yield None, link
             return
         each = before
 
