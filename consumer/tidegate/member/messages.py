@@ -102,6 +102,8 @@ class ReaderFailed:
     partition: PartitionId
     serial: int
     message: str = ""
+    # It does not pass by itself, such as a consumer group that does not exist.
+    is_fatal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

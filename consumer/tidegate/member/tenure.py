@@ -32,7 +32,15 @@ from tidegate.member.messages import (
 )
 from tidegate.member.phases import UNPROVEN, Phase
 from tidegate.member.reading import Reading
-from tidegate.member.steps import NEVER, FencedError, HaltedError, LapsedError, Script, Steps
+from tidegate.member.steps import (
+    NEVER,
+    FencedError,
+    HaltedError,
+    LapsedError,
+    LeftError,
+    Script,
+    Steps,
+)
 from tidegate.model import Checkpoint, Owner, Ownership, PartitionId, Rewind
 from tidegate.ports import Change, Release
 from tidegate.ports.lineage import FLAT, Lineage
@@ -261,10 +269,14 @@ class Tenure:
         yield from self._fence.raise_epoch()
         self._keep()
         if not self.is_leaving:
-            yield from self._reading.take_over()
-            self._keep()
-            self.phase = Phase.READING
-            yield from self._reading.read()
+            try:
+                yield from self._reading.take_over()
+                self._keep()
+                self.phase = Phase.READING
+                yield from self._reading.read()
+            except LeftError:
+                # Where to read on was never known: there is nothing to be drained.
+                assert self.is_leaving
         if self.is_leaving:
             self.phase = Phase.DRAINING
             yield from self._reading.drain()

@@ -43,7 +43,8 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 _CALM = frozenset(
     {
         "circuit-closed",
-        *("ledger-readable", "rewound", "scratch-written", "stopping", "taken", "unstuck"),
+        *("ledger-readable", "reads-again", "rewound", "scratch-written", "source-readable"),
+        *("stopping", "taken", "unstuck"),
     }
 )
 # Kinds after which something does not go on by itself, or is gone.

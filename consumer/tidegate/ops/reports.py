@@ -57,11 +57,15 @@ REPORTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "on-error-failed": ("`on_error` of the handler failed", "mend it"),
         "on-stop-failed": ("`on_stop` of the handler failed or did not come back", "mend it"),
         "on-time-failed": ("`on_time` of the handler failed", "mend it"),
-        "reader-failed": ("the source refuses a reader, in its own words", _BY_ITSELF),
+        "reader-failed": ("the source refuses a reader, in its own words: told once, and again "
+                          "when the cause changes",
+                          "mend what it names; it is tried again within 30 s"),
+        "reads-again": ("a partition is read again after failures", "nothing"),
         "start-unknown": ("the source cannot say where a partition starts", _BY_ITSELF),
         "end-unknown": ("the source cannot say where a partition ends: its lag is not known",
                         _BY_ITSELF),
         "source-unreadable": ("the source cannot say which partitions there are", _BY_ITSELF),
+        "source-readable": ("it says them again", "nothing"),
         FELL_BACK: ("the official SDK reads: the service said what our own receiver does not "
                     "understand, or ends the connection on what it says", "tell us what it says"),
         "range-kept": ("a range of a container was split or merged, and its state cannot follow",
