@@ -95,8 +95,9 @@ class Attempts:
             left = handle(event, context)
             if type(left) is CoroutineType:
                 left = await left
-            while left is not None and (left := still_to_await(what, left)) is not None:
-                left = await left
+            if left is not None:
+                while (left := still_to_await(what, left)) is not None:
+                    left = await left
             self._count(1)
 
     def _each(self, events: Sequence[SourceEvent], until: float) -> Awaitable[Any] | None:

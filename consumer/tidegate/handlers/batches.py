@@ -213,7 +213,7 @@ class Batches:
                 self._breaker.put_aside()
                 fact = facts.DeadLettered(now, self._context.partition, 1, where)
                 self._tools.observer.hear(fact)
-                self._troubles.say("dead-letter", f"{letter.id}: {letter.error}: is at {where}")
+                self._troubles.say("dead-letter", f"{letter.id}: {error.line}: is at {where}")
                 self._troubles.over()
                 return True
         return False
