@@ -27,12 +27,15 @@ SLICE_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an attempt ended: so many events are done; `error` is of the one after them."""
+    """How an attempt ended: so many events are done; `error` is of what comes after them."""
 
     done: int
     error: Raised | None = None
     is_due: bool = False
     mark: Mark | None = None
+    # The call failed after it had marked its last event, or its only one, as done: the error is of
+    # no event that is left.
+    is_of_none: bool = False
 
 
 class Attempts:
@@ -66,7 +69,8 @@ class Attempts:
             mark = context._mark
             context._roll_back()
             done = max(self._done, mark.done if mark is not None else 0)
-            return Ended(done, error.raised, context._is_due, mark)
+            is_of_none = done > self._done if self._code.takes_one else done == len(events)
+            return Ended(done, error.raised, context._is_due, mark, is_of_none)
         except BaseException:
             context._roll_back()
             raise

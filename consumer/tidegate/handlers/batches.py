@@ -114,10 +114,14 @@ class Batches:
             self._breaker.handled(ended.done)
             self._tell_closed()
         before = deciding.done_until(todo, todo.ranges[0][0] + ended.done)
-        if error is None or not before.ranges:
-            self._troubles.over()
         if error is None:
+            self._troubles.over()
             return before, None
+        if ended.is_of_none:
+            # What comes next has not failed.
+            await self._failed((), attempt, error)
+            self._troubles.over()
+            return before, error
         if self._tools.code.takes_one:
             before = deciding.single_out(before)
         after = deciding.failed(self._policy, before)
