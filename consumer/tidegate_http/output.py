@@ -65,11 +65,13 @@ def drop_what_fails(tell: Callable[[OutputEnded], None]) -> None:
 def standard_output(program: str) -> Iterator[None]:
     """The whole of a program, from its first line of output to its last."""
     former, output = sys.stdout, _replaced()
+    stream = sys.stdout
     try:
         try:
             yield
         finally:
-            sys.stdout.flush()
+            if not stream.closed:  # by user code, which may have put another in its place as well
+                stream.flush()
     except OutputEnded as ended:
         if ended.code != NOT_READ:
             print(f"{program}: {ended}", file=sys.stderr)

@@ -42,7 +42,7 @@ def say(text: str) -> None:
     """A line on standard error; where that takes no more, nobody is left to be told."""
     try:
         print(_Words.net.hide(text), file=sys.stderr, flush=True)
-    except OSError:
+    except (OSError, ValueError):  # full, or closed by user code
         return
 
 
@@ -78,9 +78,10 @@ def end(code: int) -> NoReturn:
 
     Python itself would end with 120 if it cannot write the rest of it.
     """
-    try:
-        sys.stderr.flush()
-    except OSError:
-        with Path(os.devnull).open("wb") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stderr.fileno())
+    if sys.stderr is not None and not sys.stderr.closed:  # by user code
+        try:
+            sys.stderr.flush()
+        except OSError:
+            with Path(os.devnull).open("wb") as nowhere:
+                os.dup2(nowhere.fileno(), sys.stderr.fileno())
     sys.exit(code)

@@ -25,6 +25,7 @@ from tidegate.commands.ends import Ends, tell_figures, tell_units
 from tidegate.commands.last_words import hide, stop_without_a_reader
 from tidegate.commands.ledgers import LeasePlace
 from tidegate.commands.stopping import Stopping
+from tidegate.commands.strays import run_through
 from tidegate.group_file.spark_spec import EngineKind
 from tidegate.handlers.context import About
 from tidegate.handlers.ending import call_on_stop
@@ -116,7 +117,7 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
         return Code.DONE
     stop_without_a_reader()
     member = replace(member, pod_uid=environment.get(POD_UID, ""), started_at=started_at)
-    return asyncio.run(_consume(setup, code, member, arguments, environment))
+    return run_through(_consume(setup, code, member, arguments, environment))
 
 
 async def _consume(

@@ -118,6 +118,7 @@ def _file(place: str, folder: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[path.stem]
+        _pass_signal(error)
         raise HandlerError(_problem(f"handler file '{place}'", error)) from None
     return module
 
@@ -127,7 +128,14 @@ def _module(place: str, folder: Path) -> ModuleType:
     try:
         return importlib.import_module(place)
     except BaseException as error:
+        _pass_signal(error)
         raise HandlerError(_problem(f"handler module '{place}'", error)) from None
+
+
+def _pass_signal(error: BaseException) -> None:
+    """Raise what a signal to the process raises meanwhile: see `commands.early`."""
+    if isinstance(error, KeyboardInterrupt) and type(error) is not KeyboardInterrupt:
+        raise error
 
 
 def _search_first(folder: Path) -> None:

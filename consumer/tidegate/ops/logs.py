@@ -255,7 +255,8 @@ class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
         """Python's own would write the record's arguments out, secrets and all."""
         problem = sys.exc_info()[1]
         self._lost += 1
-        if problem is not None and not isinstance(problem, OSError):
+        # User code may have closed the stream.
+        if not (problem is None or isinstance(problem, OSError) or self.stream.closed):
             words = f"a line of the log from {record.pathname}:{record.lineno} cannot be made: "
             with contextlib.suppress(OSError):
                 self.stream.write(self._secrets.hide(words + said(problem)) + self.terminator)

@@ -122,6 +122,9 @@ async def test_what_a_member_announces_of_its_trouble_holds_no_secret() -> None:
         def stuck(self) -> frozenset[str]:
             return frozenset()
 
+        def open_circuits(self) -> frozenset[str]:
+            return frozenset()
+
         def unread(self, now: float) -> tuple[frozenset[str], str]:
             return frozenset("0"), f"on_open failed: ConnectionError: {key} was refused"
 

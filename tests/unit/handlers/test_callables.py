@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import signal
 import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tidegate.commands.early import SIGNALS, EndedEarly, end_when_asked
 from tidegate.delivery.policy import OnFailure
 from tidegate.handlers.calls import Calls
 from tidegate.handlers.context import Context
@@ -284,6 +286,20 @@ def test_an_import_that_ends_the_process_is_an_error_of_the_configuration(
     (folder / "given.py").write_text(f"raise {end}\n")
     with pytest.raises(HandlerError, match=f"given.py, line 1: raise {end}: {end}"):
         load("given.py:handle", folder)
+
+
+def test_a_signal_that_comes_while_a_handler_is_imported_ends_the_process(folder: Path) -> None:
+    (folder / "given.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nwhile True: pass\n"
+    )
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    end_when_asked()
+    try:
+        with pytest.raises(EndedEarly):
+            load("given.py:handle", folder)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _generator(events: Any, context: Any) -> Any:

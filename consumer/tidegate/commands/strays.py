@@ -1,0 +1,45 @@
+"""Run the member although a task or a callback of user code asks for the end of the process.
+
+Rules: `sys.exit` in a call of the handler fails that call. In a task that a call has started and
+left behind there is no call to fail: asyncio would end the loop, and the member with it, without a
+word. The exit is logged, and the member goes on, as it does if a thread of the user's ends so. The
+same holds for code that stops the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from tidegate.commands.early import EndedEarly
+from tidegate.handlers.blame import blamed
+
+_log = logging.getLogger("tidegate.group")
+
+T = TypeVar("T")
+
+
+def run_through(main: Coroutine[Any, Any, T]) -> T:
+    """Run as `asyncio.run` does. An exit that another task raises is logged, and ends nothing."""
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        loop.set_exception_handler(_unless_told)
+        task = loop.create_task(main)
+        while True:
+            try:
+                return loop.run_until_complete(task)
+            # The RuntimeError says that user code has stopped the loop.
+            except (SystemExit, KeyboardInterrupt, RuntimeError) as error:
+                if task.done() or loop.is_closed() or isinstance(error, EndedEarly):
+                    raise
+                _log.error(
+                    "in a task or a callback that the handler has left behind: %s", blamed(error)
+                )
+
+
+def _unless_told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Asyncio tells of the same exit again when its task is collected."""
+    if not isinstance(context.get("exception"), SystemExit | KeyboardInterrupt):
+        loop.default_exception_handler(context)
