@@ -1,6 +1,6 @@
 """One member in this process, with a handler from a file; the hub is real, the ledger in memory.
 
-    told = await lived(hub.connection_string, "h", folder, "handler.py:handle", policy, is_done)
+    record = await lived(hub.connection_string, "h", folder, "handler.py:handle", policy, is_done)
 
 The handler of a test notes what it has handled in its module's `SEEN`: partition and number.
 """
@@ -63,7 +63,7 @@ class _Kept(logging.Handler):
 
 
 @dataclass(slots=True)
-class Told:
+class MemberRecord:
     """What is known of a member, while it lives and afterwards."""
 
     module: str
@@ -88,8 +88,8 @@ async def lived(
     folder: Path,
     handler: str,
     policy: Policy,
-    is_done: Callable[[Told], bool],
-) -> Told:
+    is_done: Callable[[MemberRecord], bool],
+) -> MemberRecord:
     """Runs the member until that is so, and stops it. Whatever ends it before is raised."""
     code = load(handler, folder)
     ledger, letters, kept = MemoryLedger(), _Letters(), _Kept()
@@ -98,8 +98,8 @@ async def lived(
     log.propagate = False
     observer = Logged("g", "m", log)
 
-    def report(said: Report) -> None:
-        observer.hear(Reported(time.monotonic(), said))
+    def report(report_: Report) -> None:
+        observer.hear(Reported(time.monotonic(), report_))
 
     about = About("m", "g", hub)
     tools = Tools(
@@ -112,14 +112,14 @@ async def lived(
         deliveries(tools),
         report=report,
     )
-    told = Told(handler.partition(".py")[0], letters.kept, kept.lines)
+    record = MemberRecord(handler.partition(".py")[0], letters.kept, kept.lines)
     running = asyncio.create_task(runtime.run())
     try:
         await wait_until_async(
-            lambda: running.done() or is_done(told),
+            lambda: running.done() or is_done(record),
             60,
             "every event to be handled or put aside",
-            lambda: (told.seen("0"), told.seen("1"), list(letters.kept), kept.lines[-20:]),
+            lambda: (record.seen("0"), record.seen("1"), list(letters.kept), kept.lines[-20:]),
         )
         if running.done():
             raise AssertionError(f"the member has ended by itself: {running.exception()!r}")
@@ -131,5 +131,5 @@ async def lived(
         await asyncio.wait([running])
     found = ledger.perform_at(List(), time.time())
     assert isinstance(found, Listing)
-    told.checkpoints = {key: row.position.sequence for key, row in found.checkpoints.items()}
-    return told
+    record.checkpoints = {key: row.position.sequence for key, row in found.checkpoints.items()}
+    return record

@@ -25,7 +25,7 @@ def run_through(main: Coroutine[Any, Any, T]) -> T:
     """Run as `asyncio.run` does. An exit that another task raises is logged, and ends nothing."""
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
-        loop.set_exception_handler(_unless_told)
+        loop.set_exception_handler(_unless_logged)
         task = loop.create_task(main)
         while True:
             try:
@@ -39,7 +39,7 @@ def run_through(main: Coroutine[Any, Any, T]) -> T:
                 )
 
 
-def _unless_told(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Asyncio tells of the same exit again when its task is collected."""
+def _unless_logged(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Asyncio logs the same exit again when its task is collected."""
     if not isinstance(context.get("exception"), SystemExit | KeyboardInterrupt):
         loop.default_exception_handler(context)

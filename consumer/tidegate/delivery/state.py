@@ -32,7 +32,7 @@ class Undone:
     """What our own helpers keep in `context.memory` that belongs to the state."""
 
     def call_ended(self, *, counts: bool) -> None:
-        """What the state says since the last of these stands, or is as it was before."""
+        """A call has ended: its changes of the state are kept, or were undone."""
         raise NotImplementedError
 
 

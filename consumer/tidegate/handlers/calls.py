@@ -5,9 +5,9 @@ Rules:
   on meanwhile. Whatever a call returns, if it is awaitable it is awaited, within the same limit.
 - However the user's code ends, `sys.exit` and the like included, that is a CallFailedError. It is
   made where the code ran, for its texts are the user's code as well.
-- What takes longer than its limit is told: `context.cancelled`, and an async one is cancelled. If
-  it returns then, nobody knows how much it left out: the call has failed. What does not come back
-  within `told_s` is given up: HungError.
+- A call that takes longer than its limit is asked to stop: `context.cancelled` is set, and an async
+  one is cancelled. If it returns then, it may have left events out: the call has failed. If it does
+  not return within `told_s`, it is given up: HungError.
 - When the caller is cancelled, the user's code is told as well, and is waited for as long.
 """
 
@@ -53,7 +53,7 @@ class Calls:
         # A call did not come back: nothing more is called.
         self.is_hung = False
         self._begun_at = 0.0
-        self._is_told = False
+        self._is_stopping = False
 
     def begin(self, now: float) -> None:
         """The time limit counts from here: also called for each event of a call."""
@@ -67,7 +67,7 @@ class Calls:
         """The same for a function that is known to be async, or plain; gives whether a plain one
         left something to await."""
         self.begin(self._clock())
-        self._is_told = False
+        self._is_stopping = False
         if is_awaited:
             await self._end_of(asyncio.ensure_future(self._called(function, arguments)), True)
             return False
@@ -101,7 +101,7 @@ class Calls:
             self._raise(error)
 
     def _raise(self, error: BaseException) -> NoReturn:
-        if self._is_told and issubclass(type(error), asyncio.CancelledError):
+        if self._is_stopping and issubclass(type(error), asyncio.CancelledError):
             raise error
         raise call_failed(error) from None
 
@@ -127,7 +127,7 @@ class Calls:
 
     async def _stop(self, work: asyncio.Future[Any], *, is_task: bool) -> None:
         """Tells the user's code, and waits a while for it to come back."""
-        self._is_told = True
+        self._is_stopping = True
         self._tell()
         if is_task:
             work.cancel()

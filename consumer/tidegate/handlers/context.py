@@ -1,8 +1,8 @@
 """What a handler is given beside the events.
 
 Rules: one for each opening of a partition; everything public here is for users and documented in
-docs/handlers.md, and cannot be assigned. What starts with an underscore is told by `calls` and
-`partition` alone. A plain
+docs/handlers.md, and cannot be assigned. Names with an underscore are for `calls` and `partition`
+alone. A plain
 function uses it from its thread while the loop waits for it, so nothing here is locked. One that
 is given up goes on beside the loop: the state itself sees to it that nothing of that is stored.
 """

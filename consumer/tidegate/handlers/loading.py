@@ -145,7 +145,7 @@ def _search_first(folder: Path) -> None:
 
 def _problem(what: str, error: BaseException) -> str:
     """What went wrong in importing, and where in the user's own code."""
-    told = said(error, LINE_LIMIT)
+    text = said(error, LINE_LIMIT)
     if isinstance(error, SyntaxError) and error.filename:
         return f"{what}: {error.filename}, line {error.lineno}: {class_name(error)}: {error.msg}"
     frames = [
@@ -156,12 +156,12 @@ def _problem(what: str, error: BaseException) -> str:
     ]
     if not frames:
         return (
-            f"{what} cannot be imported: {told}. Looked for it beside the group file and "
+            f"{what} cannot be imported: {text}. Looked for it beside the group file and "
             "among the installed packages."
         )
     last = frames[-1]
     line = f": {last.line}" if last.line else ""
-    return f"{what}: {last.filename}, line {last.lineno}{line}: {told}"
+    return f"{what}: {last.filename}, line {last.lineno}{line}: {text}"
 
 
 def _lacks(module: ModuleType, name: str, place: str) -> str:

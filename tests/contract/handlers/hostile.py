@@ -1,4 +1,4 @@
-"""Hostile handlers: what user code does by mistake, one thing each, on events of partition 0.
+"""Hostile handlers: one mistake of user code each, on events of partition 0.
 
 A handler is the text of its file, behind PRELUDE. `numbers` are those of what a call is given,
 `good` notes them as handled, and `has_poison` says whether event POISON of partition 0 is among
@@ -107,7 +107,7 @@ def kinds() -> list[Hostile]:
 
 
 def changes() -> list[Hostile]:
-    """What a handler does with the list, the events and the context that it is given."""
+    """Changes of the list, of the events and of the context."""
     harmless = {
         "sorts its list": "events.sort(key=lambda event: -event.sequence_number)",
         "drains its list": "while events: events.pop(0)",
@@ -200,7 +200,7 @@ def chained(count):
 
 
 def raised() -> list[Hostile]:
-    """What a handler raises: each is a failed batch, and the event a dead letter."""
+    """Exceptions and exits: each is a failed batch, and the event a dead letter."""
     plain = {
         "an error without a text": ("raise BadText", "BadText: (no text: its __str__ raised"),
         "an error whose text exits": ("raise TextExits", "TextExits: (no text: its __str__ raised"),
@@ -278,7 +278,7 @@ def raised() -> list[Hostile]:
 
 
 def hooks() -> list[Hostile]:
-    """What the other functions do: it is reported, and every event is handled."""
+    """Failures of the hooks: each is reported, and every event is handled."""
     fails = (
         "    if context.attempt == 1 and has_poison(events, context): raise ValueError('once')\n"
     )

@@ -11,7 +11,7 @@ import pytest
 from azure.eventhub import EventData, EventHubProducerClient
 
 from contract.handlers.hostile import EVERY, POISON, PRELUDE, Hostile
-from support.hostile_member import Told, lived
+from support.hostile_member import MemberRecord, lived
 from tidegate.delivery.policy import Backoff, Batch, OnFailure, Policy
 from tidegate.handlers.loading import HandlerError, load
 from tidegate.handlers.telling import STUCK_AFTER
@@ -72,45 +72,45 @@ async def test_no_event_is_lost_order_is_kept_and_the_member_lives(
     monkeypatch.syspath_prepend(str(folder))
     expected = [n for n in range(EVENTS) if not (hostile.aside and n == POISON)]
 
-    def is_done(told: Told) -> bool:
-        handled = [len(told.seen(partition)) for partition in ("0", "1")]
-        is_aside = bool(told.letters) == hostile.aside
+    def is_done(record: MemberRecord) -> bool:
+        handled = [len(record.seen(partition)) for partition in ("0", "1")]
+        is_aside = bool(record.letters) == hostile.aside
         return handled == [len(expected), EVENTS] and is_aside
 
-    told = await lived(hub_server.connection_string, hub, folder, handler, POLICY, is_done)
+    record = await lived(hub_server.connection_string, hub, folder, handler, POLICY, is_done)
     # No event is lost, none comes twice, and the order of both partitions is kept.
-    assert told.seen("0") == expected
-    assert told.seen("1") == list(range(EVENTS))
-    assert told.checkpoints == {"0": EVENTS - 1, "1": EVENTS - 1}
-    assert list(told.letters) == ([f"0/{POISON}"] if hostile.aside else [])
-    _check_letter(told, hostile)
-    _check_log(told, hostile)
+    assert record.seen("0") == expected
+    assert record.seen("1") == list(range(EVENTS))
+    assert record.checkpoints == {"0": EVENTS - 1, "1": EVENTS - 1}
+    assert list(record.letters) == ([f"0/{POISON}"] if hostile.aside else [])
+    _check_letter(record, hostile)
+    _check_log(record, hostile)
 
 
-def _check_letter(told: Told, hostile: Hostile) -> None:
-    for letter in told.letters.values():
+def _check_letter(record: MemberRecord, hostile: Hostile) -> None:
+    for letter in record.letters.values():
         assert json.loads(letter.body) == {"n": POISON}
         assert letter.properties == {"k": b"v"}
         assert hostile.cause in letter.error
         assert len(letter.error) < 10_000
 
 
-def _check_log(told: Told, hostile: Hostile) -> None:
+def _check_log(record: MemberRecord, hostile: Hostile) -> None:
     """The cause is named once for each call that failed, and once at the end of it."""
-    lines = told.lines
-    said = [line for line in lines if hostile.cause and hostile.cause in line]
-    assert all(len(line) < 2_500 for line in said)
+    lines = record.lines
+    named = [line for line in lines if hostile.cause and hostile.cause in line]
+    assert all(len(line) < 2_500 for line in named)
     assert all("\n" not in line for line in lines)
     if hostile.aside:
-        assert [line for line in said if "kind=dead-letter" in line] == said[-1:]
-        # No failed call is named twice; `stuck` is said of several of them together.
-        calls = [line for line in said if "the handler failed with" in line]
-        assert 1 <= len(calls) <= told.hits
-        assert len(said) <= len(calls) + 1 + told.hits // STUCK_AFTER
+        assert [line for line in named if "kind=dead-letter" in line] == named[-1:]
+        # No failed call is named twice; `stuck` is named of several of them together.
+        calls = [line for line in named if "the handler failed with" in line]
+        assert 1 <= len(calls) <= record.hits
+        assert len(named) <= len(calls) + 1 + record.hits // STUCK_AFTER
     elif hostile.lines is not None:
-        assert len(said) == hostile.lines
+        assert len(named) == hostile.lines
     elif hostile.cause:
-        assert said
+        assert named
     else:
         assert not [line for line in lines if "warning" in line or "error" in line]
 

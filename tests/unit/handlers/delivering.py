@@ -71,7 +71,7 @@ class Delivery:
         takes_one: bool | None = None,
         **others: Any,
     ) -> None:
-        # `takes_one` says it for what has no code of its own.
+        # A callable without code of its own, such as a partial, needs `takes_one`.
         seen = getattr(handle, "__code__", None)
         names = seen.co_varnames if seen is not None else ()
         self.outcomes: list[Outcome] = []

@@ -29,7 +29,7 @@ QUICK = Backoff(first_s=0.0001, most_s=0.001)
 
 @dataclass(frozen=True)
 class Act:
-    """What a call does: it changes its list, marks an event, and ends in some way."""
+    """One call: it changes its list, marks an event, and ends in some way."""
 
     change: str = "none"  # none, sort, drain, cut
     mark: int | None = None  # an index, counted around the events of the call
@@ -38,7 +38,7 @@ class Act:
 
 @dataclass(frozen=True)
 class Plan:
-    """A handler, how its events come, and what is to become of them."""
+    """A handler, the sizes of its batches, and the delivery settings."""
 
     acts: tuple[Act, ...]
     poison: frozenset[int]
@@ -83,16 +83,16 @@ plans = st.builds(
 
 @dataclass
 class World:
-    """Runs a plan, and notes what is promised of it."""
+    """Runs a plan and records each call."""
 
     plan: Plan
     # Events in the order in which they were done, each as `handled` or `aside`.
     done: list[tuple[int, str]] = field(default_factory=list)
     calls: list[list[int]] = field(default_factory=list)
-    # What calls that failed have left undone.
+    # The events that each failed call has left undone.
     failed: list[list[int]] = field(default_factory=list)
     marked: int = -1
-    # What was not as it is promised: an assertion in a call would only be a failure of the call.
+    # Broken promises: an assertion in a call would only be a failure of the call.
     wrong: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -103,7 +103,7 @@ class World:
         first = len(self.done)
         if not given or given != list(range(first, first + len(given))):
             self.wrong.append(f"{given} after {first} events")
-        # The events of a handler of single events are told together.
+        # The events of a handler of single events are reported together.
         known = self.marked if self.plan.by_hand else first - 1
         at = context.position.sequence
         if at > known or (at < known and not self.plan.takes_one):
@@ -144,7 +144,7 @@ class World:
 
 
 class _Letters(Letters):
-    """Notes each letter among what is done, and that its event failed so often by itself."""
+    """Records each letter, and checks that its event alone failed so often."""
 
     def __init__(self, world: World) -> None:
         super().__init__()
@@ -229,10 +229,10 @@ def test_each_event_is_handled_or_put_aside_once_in_order_and_the_state_counts_w
         assert aside == []
     elif not plan.acts:
         assert aside == [number for number in range(events) if number in plan.poison]
-    # What is told goes forward, and never over an event that is not done.
-    told = [outcome.position.sequence for outcome in outcomes]
-    assert told == sorted(told)
-    assert (told[-1] if told else -1) == (world.marked if plan.by_hand else events - 1)
+    # Checkpoint positions go forward, and never beyond an event that is not done.
+    positions = [outcome.position.sequence for outcome in outcomes]
+    assert positions == sorted(positions)
+    assert (positions[-1] if positions else -1) == (world.marked if plan.by_hand else events - 1)
     if not plan.by_hand:
         # The state of a place holds what was handled up to it, once: also of calls that failed.
         for outcome in outcomes:

@@ -59,7 +59,7 @@ class Change(dict[str, Any]):
     # --- in order
 
     def put_at(self, place: Place, *, is_place: bool = True) -> None:
-        """Say where it stands in its feed: told once, by the source."""
+        """Set its place in the feed. The source calls this once."""
         self._place, self._is_place = place, is_place
 
     @property
