@@ -57,7 +57,7 @@ def class_name(error: BaseException) -> str:
 
 def said(error: BaseException, limit: int = ERROR_LIMIT) -> str:
     """An error in one line."""
-    name, text = class_name(error), one_line(_text(error), limit)
+    name, text = class_name(error), one_line(text_of(error), limit)
     return f"{name}: {text}" if text else name
 
 
@@ -81,7 +81,7 @@ def trace_of(error: BaseException) -> str:
     return bounded("".join(parts), TRACE_LIMIT)
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     """`str(value)`, or a note that there is none."""
     try:
         # What is returned may be an instance of a subclass; this is a plain text.
@@ -119,7 +119,7 @@ def _lines(error: BaseException, margin: str = "") -> Iterator[str]:
             yield "".join(f"{margin}{line[:_WIDTH]}\n" for line in text.splitlines())
     yield f"{margin}{said(error, LINE_LIMIT)}\n"
     for note in _notes(error):
-        yield f"{margin}{one_line(_text(note))}\n"
+        yield f"{margin}{one_line(text_of(note))}\n"
     if issubclass(type(error), BaseExceptionGroup) and not margin:
         members = _attribute("exceptions", error, BaseExceptionGroup)
         for each in members[:_MEMBERS]:

@@ -16,10 +16,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from tidegate.delivery.errors import class_name, text_of
+
 # With these a JVM ends that has used up its heap: as we tell it to, and as Spark does by itself.
 OUT_OF_MEMORY_CODES = (3, 52)
 
 _LONGEST = 700
+# So many errors of a chain are looked at for the one that Spark has raised.
+_CAUSES = 10
 # Ours and Python's own: a folder of the user's may be called tidegate too, as it is in pods.
 _NOT_THE_USERS = (f"{Path(__file__).parents[1]}/", f"{sysconfig.get_path('stdlib')}/", "<")
 _MEMORY = re.compile(
@@ -108,18 +112,19 @@ def failure_of(text: str) -> Failure:
     return Failure("PipelineFailed", said)
 
 
-def failure_of_error(error: BaseException) -> Failure:
+def failure_of_error(error: BaseException, depth: int = _CAUSES) -> Failure:
     """What an error means that was raised in the driver, by the pipeline or below it."""
-    text, name = str(error), type(error).__name__
+    # Its class is the user's code.
+    text, name = text_of(error), class_name(error)
     if _is_of_spark(error):
         return failure_of(text if _TRACEBACK in text else f"{name}: {text}")
     first = text.partition("\n")[0]
     kinds = tuple(f"{each.__module__}.{each.__qualname__}" for each in type(error).__mro__)
     failure = _of_kind(kinds, _cut(f"{name}: {first}{_place(error)}"), _MORE_FOR_DRIVER)
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    if failure.blames_events and before is not None:
+    if failure.blames_events and before is not None and depth:
         # A pipeline may say in its own words what Spark has told it.
-        cause = failure_of_error(before)
+        cause = failure_of_error(before, depth - 1)
         if not cause.blames_events:
             return replace(failure, reason=cause.reason, blames_events=False)
     return failure

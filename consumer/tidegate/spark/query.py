@@ -143,7 +143,7 @@ class Query:
         try:
             states = self._run.batch(frame, batch)
         # A pipeline may raise anything, and may even ask the process to end.
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             failure = self._standing.hidden(failure_of_error(error))
             self._failed(failure)
             # It may have been given up already: the members have left, or another one began.

@@ -199,80 +199,83 @@ def chained(count):
 """
 
 
+# What the handler does, by its name, and what is said of it.
+_PLAIN = {
+    "an error without a text": ("raise BadText", "BadText: (no text: its __str__ raised"),
+    "an error whose text exits": ("raise TextExits", "TextExits: (no text: its __str__ raised"),
+    "an error whose text is a number": ("raise NoText", "NoText: (no text: its __str__ raised"),
+    "an error of a class without a name": ("raise Nameless('x')", "Nameless: x"),
+    "an error of a class with a huge name": ("raise Renamed('x')", "A B"),
+    "an error whose parts raise": ("raise NoParts('x')", "NoParts: x"),
+    "20 MB of text": ("raise ValueError('x' * 20_000_000)", "(20,000,000 characters)"),
+    "control characters and half a character": (
+        r"raise ValueError('\x1b[2J\r\n\x00\ud800')",
+        r"ValueError: \x1b[2J \x00\ud800",
+    ),
+    "endless recursion": ("recurse()", "RecursionError: maximum recursion"),
+    "more memory than there is": ("bytearray(1 << 62)", "MemoryError"),
+    "a group of 10,000 errors": (
+        "raise ExceptionGroup('many', [ValueError(i) for i in range(10_000)])",
+        "ExceptionGroup: many",
+    ),
+    "a chain of 10,000 errors": ("raise chained(10_000)", "ValueError: 9999"),
+    "StopIteration": ("next(iter(()))", "StopIteration"),
+    "a base exception of its own": ("raise Own('x')", "Own: x: that fails the call"),
+    "sys.exit(0)": ("sys.exit(0)", "sys.exit(0) was called"),
+    "sys.exit with a text": ("sys.exit('bye')", "sys.exit(bye) was called"),
+    "KeyboardInterrupt": ("raise KeyboardInterrupt", "KeyboardInterrupt: that fails the call"),
+    "GeneratorExit": ("raise GeneratorExit", "GeneratorExit: that fails the call"),
+    "what nobody can run: a generator": (
+        "return (each for each in events)",
+        "returned a generator",
+    ),
+    "what nobody can run: a map": ("return map(print, events)", "returned a map object"),
+    "what nobody awaits: a list of coroutines": (
+        "return [good_later(each, context) for each in events]",
+        "awaitables, and nobody awaits them",
+    ),
+    "a context manager": (
+        "return contextlib.contextmanager(lambda: iter(()))()",
+        "returned a _GeneratorContextManager object",
+    ),
+}
+_ASYNC = {
+    "sys.exit(0)": ("sys.exit(0)", "sys.exit(0) was called"),
+    "KeyboardInterrupt": ("raise KeyboardInterrupt", "KeyboardInterrupt: that fails the call"),
+    "GeneratorExit": ("raise GeneratorExit", "GeneratorExit: that fails the call"),
+    "StopIteration": ("raise StopIteration", "coroutine raised StopIteration"),
+    "StopAsyncIteration": ("raise StopAsyncIteration", "StopAsyncIteration"),
+    "CancelledError": ("raise asyncio.CancelledError", "CancelledError: the handler raised it"),
+    "the end of its own task": (
+        "asyncio.current_task().cancel(); await asyncio.sleep(1)",
+        "CancelledError: the handler raised it",
+    ),
+    "an error without a text": ("raise BadText", "BadText: (no text: its __str__ raised"),
+    "a coroutine that nobody awaits, in a list": (
+        "return [good_later(events, context)]",
+        "awaitables, and nobody awaits them",
+    ),
+}
+_SINGLE = {
+    "sys.exit(0) at one event": ("sys.exit(0)", "sys.exit(0) was called"),
+    "an error without a text at one event": ("raise BadText", "BadText: (no text"),
+    "a generator at one event": ("return iter(())", "returned a tuple_iterator object"),
+}
+
+
 def raised() -> list[Hostile]:
     """Exceptions and exits: each is a failed batch, and the event a dead letter."""
-    plain = {
-        "an error without a text": ("raise BadText", "BadText: (no text: its __str__ raised"),
-        "an error whose text exits": ("raise TextExits", "TextExits: (no text: its __str__ raised"),
-        "an error whose text is a number": ("raise NoText", "NoText: (no text: its __str__ raised"),
-        "an error of a class without a name": ("raise Nameless('x')", "Nameless: x"),
-        "an error of a class with a huge name": ("raise Renamed('x')", "A B"),
-        "an error whose parts raise": ("raise NoParts('x')", "NoParts: x"),
-        "20 MB of text": ("raise ValueError('x' * 20_000_000)", "(20,000,000 characters)"),
-        "control characters and half a character": (
-            r"raise ValueError('\x1b[2J\r\n\x00\ud800')",
-            r"ValueError: \x1b[2J \x00\ud800",
-        ),
-        "endless recursion": ("recurse()", "RecursionError: maximum recursion"),
-        "more memory than there is": ("bytearray(1 << 62)", "MemoryError"),
-        "a group of 10,000 errors": (
-            "raise ExceptionGroup('many', [ValueError(i) for i in range(10_000)])",
-            "ExceptionGroup: many",
-        ),
-        "a chain of 10,000 errors": ("raise chained(10_000)", "ValueError: 9999"),
-        "StopIteration": ("next(iter(()))", "StopIteration"),
-        "a base exception of its own": ("raise Own('x')", "Own: x: that fails the call"),
-        "sys.exit(0)": ("sys.exit(0)", "sys.exit(0) was called"),
-        "sys.exit with a text": ("sys.exit('bye')", "sys.exit(bye) was called"),
-        "KeyboardInterrupt": ("raise KeyboardInterrupt", "KeyboardInterrupt: that fails the call"),
-        "GeneratorExit": ("raise GeneratorExit", "GeneratorExit: that fails the call"),
-        "what nobody can run: a generator": (
-            "return (each for each in events)",
-            "returned a generator",
-        ),
-        "what nobody can run: a map": ("return map(print, events)", "returned a map object"),
-        "what nobody awaits: a list of coroutines": (
-            "return [good_later(each, context) for each in events]",
-            "awaitables, and nobody awaits them",
-        ),
-        "a context manager": (
-            "return contextlib.contextmanager(lambda: iter(()))()",
-            "returned a _GeneratorContextManager object",
-        ),
-    }
-    asynchronous = {
-        "sys.exit(0)": ("sys.exit(0)", "sys.exit(0) was called"),
-        "KeyboardInterrupt": ("raise KeyboardInterrupt", "KeyboardInterrupt: that fails the call"),
-        "GeneratorExit": ("raise GeneratorExit", "GeneratorExit: that fails the call"),
-        "StopIteration": ("raise StopIteration", "coroutine raised StopIteration"),
-        "StopAsyncIteration": ("raise StopAsyncIteration", "StopAsyncIteration"),
-        "CancelledError": ("raise asyncio.CancelledError", "CancelledError: the handler raised it"),
-        "the end of its own task": (
-            "asyncio.current_task().cancel(); await asyncio.sleep(1)",
-            "CancelledError: the handler raised it",
-        ),
-        "an error without a text": ("raise BadText", "BadText: (no text: its __str__ raised"),
-        "a coroutine that nobody awaits, in a list": (
-            "return [good_later(events, context)]",
-            "awaitables, and nobody awaits them",
-        ),
-    }
-    single = {
-        "sys.exit(0) at one event": ("sys.exit(0)", "sys.exit(0) was called"),
-        "an error without a text at one event": ("raise BadText", "BadText: (no text"),
-        "a generator at one event": ("return iter(())", "returned a tuple_iterator object"),
-    }
     found = [
         Hostile(name, _CLASSES + _poisoned(code), cause, True)
-        for name, (code, cause) in plain.items()
+        for name, (code, cause) in _PLAIN.items()
     ]
     found += [
         Hostile(f"{name}, async", _CLASSES + _poisoned(code, "async def"), cause, True)
-        for name, (code, cause) in asynchronous.items()
+        for name, (code, cause) in _ASYNC.items()
     ]
     found += [
         Hostile(name, _CLASSES + _poisoned(code, argument="event"), cause, True)
-        for name, (code, cause) in single.items()
+        for name, (code, cause) in _SINGLE.items()
     ]
     return found
 

@@ -123,6 +123,19 @@ def raised(error: BaseException, cause: BaseException | None = None) -> Failure:
         return failure_of_error(caught)
 
 
+def test_an_error_that_has_no_text_and_a_chain_of_any_length_are_failures_of_the_pipeline() -> None:
+    class BadText(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    assert raised(BadText()).message.startswith("BadText: (no text: its __str__ raised ValueError)")
+    error: BaseException = ValueError("the first")
+    for number in range(5_000):
+        above = ValueError(str(number))
+        above.__cause__, error = error, above
+    assert raised(error, error.__cause__).message.startswith("ValueError: 4999")
+
+
 @pytest.mark.parametrize("kind", OF_NO_EVENT)
 def test_what_cannot_be_reached_is_no_fault_of_the_events(kind: str) -> None:
     module, _, name = kind.rpartition(".")

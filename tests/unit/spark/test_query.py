@@ -7,6 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from tidegate.model import Position
 from tidegate.spark.positions import Batch, Turn, batch_of
 from tidegate.spark.query import Query
@@ -133,8 +135,11 @@ def test_a_lost_executor_is_no_fault_of_the_events(tmp_path: Path) -> None:
     assert world.standing.failed == {"ExecutorLost": 1}
 
 
-def test_a_pipeline_that_asks_the_process_to_end_has_failed(tmp_path: Path) -> None:
-    world = World(tmp_path, raises(SystemExit("enough")))
+@pytest.mark.parametrize("end", [SystemExit("enough"), KeyboardInterrupt(), GeneratorExit()])
+def test_a_pipeline_that_asks_the_process_to_end_has_failed(
+    tmp_path: Path, end: BaseException
+) -> None:
+    world = World(tmp_path, raises(end))
     world.look()
     world.batch()
     assert world.office.told[0][:2] == ("failed", 17)
