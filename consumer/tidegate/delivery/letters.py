@@ -119,7 +119,7 @@ def encode_letter(letter: DeadLetter) -> bytes:
         "partition": letter.partition,
         "offset": letter.position.offset,
         "sequenceNumber": letter.position.sequence,
-        "enqueuedTime": _time(letter.enqueued_at),
+        "enqueuedTime": _time_if_any(letter.enqueued_at),
         "partitionKey": letter.partition_key,
         "error": letter.error,
         "attempts": letter.attempts,
@@ -174,6 +174,14 @@ def _by_text(found: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _time(at: float | None) -> str | None:
     return None if at is None else datetime.fromtimestamp(at, UTC).isoformat()
+
+
+def _time_if_any(at: float | None) -> str | None:
+    """The time as text; None if it is no time that a text can say, which a sender may write."""
+    try:
+        return _time(at)
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 def _seconds(text: str | None) -> float | None:

@@ -70,6 +70,12 @@ def test_types_that_json_lacks_are_named() -> None:
     }
 
 
+@pytest.mark.parametrize("at", [1e18, -1e18, float("inf"), float("nan")])
+def test_an_event_with_a_time_that_no_text_can_say_is_put_aside_without_it(at: float) -> None:
+    letter = letter_of("3", MadeEvent(7, b"x", at), failure())
+    assert decode_letter(encode_letter(letter)).enqueued_at is None
+
+
 def test_writing_one_twice_is_one_letter_and_names_sort_by_place() -> None:
     assert letter_name("3", 7) == letter_name("3", 7)
     assert letter_name("3", 9) < letter_name("3", 10)
