@@ -85,9 +85,10 @@ def database_body(database: Database) -> bytes:
 
 def container_body(container: Container) -> bytes:
     database = names.rid(container.raw_rid[:4])
+    given = container.described.get("indexingPolicy")
+    indexing = {**_INDEXING, **(given if isinstance(given, dict) else {})}
     return encoded(
         {
-            "indexingPolicy": _INDEXING,
             "conflictResolutionPolicy": {
                 "mode": "LastWriterWins",
                 "conflictResolutionPath": "/_ts",
@@ -95,6 +96,7 @@ def container_body(container: Container) -> bytes:
             },
             "geospatialConfig": {"type": "Geography"},
             **container.described,
+            "indexingPolicy": indexing,
             "_rid": container.rid,
             "_self": f"dbs/{database}/colls/{container.rid}/",
             "_etag": container.etag,

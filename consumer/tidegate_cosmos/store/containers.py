@@ -23,7 +23,7 @@ from tidegate_cosmos.store.items import OWN, Change, Item, ItemKey, Operation
 from tidegate_cosmos.store.keys import KeyDefinition, Value, definition_of
 from tidegate_cosmos.store.problems import Changed, Exists, Malformed, NotFound, RangeGone
 from tidegate_cosmos.store.ranges import Range, merge, split
-from tidegate_cosmos.store.ttl import Ends, ttl_of
+from tidegate_cosmos.store.ttl import NEVER, Ends, default_ttl_of, ttl_of
 
 ID_LENGTH_MAX = 1_023
 _FORBIDDEN_IN_ID = frozenset("/\\?#")
@@ -91,7 +91,7 @@ class Container:
                 given = {"kind": "Hash", "version": 2, **given}
             if given != self.described[name]:
                 raise Malformed(f"{name} of container {self.id!r} cannot be changed.")
-        ttl_of(described.get("defaultTtl"), "defaultTtl")
+        default_ttl_of(described)
         self.described = {**described, "partitionKey": self.described["partitionKey"]}
         self._set_ends()
         if self.outbox is not None:
@@ -111,8 +111,7 @@ class Container:
         self._set_ends()
 
     def _set_ends(self) -> None:
-        ttl = ttl_of(self.described.get("defaultTtl"), "defaultTtl")
-        self._ends = Ends(ttl, self.items())
+        self._ends = Ends(default_ttl_of(self.described), self.items())
 
     def items(self, within: Iterable[Range] | None = None) -> Iterable[Item]:
         """All items, range by range, each range from the oldest item to the newest."""
@@ -206,7 +205,7 @@ class Container:
     ) -> Item:
         now = self.advance(now)
         item_id = checked_id(document)
-        ttl_of(document.get("ttl"), "ttl")
+        ttl_of(document.get("ttl", NEVER), "ttl")
         values = self.key.values_of(document)
         effective = self.key.effective(values)
         held = self.range_at(effective)

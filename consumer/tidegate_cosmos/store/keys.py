@@ -2,7 +2,8 @@
 
 Rules:
 
-- A value is None, a bool, a number, a text, or UNDEFINED where the item has nothing at the path.
+- A value is None, a bool, a number, a text, or UNDEFINED where the item has nothing of that kind at
+  the path: nothing at all, an object or a list.
 - The effective key of values is the text of hexadecimal digits by which ranges are divided. It is
   worked out exactly as the official SDKs do it: version 2 (and `MultiHash`) by a hash of 128 bits
   whose two highest bits are cleared, version 1 by a hash of 32 bits with the values behind it.
@@ -12,11 +13,12 @@ Rules:
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from tidegate_cosmos.store.murmur import murmur3_32, murmur3_128
 
@@ -24,6 +26,9 @@ LEAST: Final = ""
 BEYOND: Final = "FF"
 _PATHS_MAX: Final = 3
 _LONGEST_V1: Final = 100
+# A step in quotes may hold slashes, and quotes behind a backslash.
+_STEP: Final = re.compile(r"""/(?:"((?:[^"\\]|\\.)+)"|'((?:[^'\\]|\\.)+)'|([^/"'][^/]*))""")
+_PATH: Final = re.compile(f"(?:{_STEP.pattern})+")
 
 
 class _Undefined:
@@ -66,7 +71,7 @@ class KeyDefinition:
 
     def values_of(self, document: Mapping[str, Any]) -> tuple[Value, ...]:
         """The partition key that an item says by itself. Raises KeyProblem."""
-        return tuple(_checked(_at(document, path), path) for path in self.paths)
+        return tuple(_value_at(document, path) for path in self.paths)
 
     def span_of(self, values: Sequence[Value]) -> Span:
         """The effective keys of these values: one for all paths, many for a prefix."""
@@ -104,29 +109,29 @@ def values_from_header(parts: object) -> tuple[Value, ...]:
     """The values that a request names, where {} stands for none. Raises KeyProblem."""
     if not isinstance(parts, list):
         raise KeyProblem("expected the values of a partition key in a list")
-    return tuple(_checked(UNDEFINED if part == {} else part, ()) for part in parts)
+    values = tuple(UNDEFINED if part == {} else part for part in parts)
+    if not all(map(_is_value, values)):
+        raise KeyProblem("a partition key is a text, a number, a truth value or null")
+    return values
 
 
 def _steps(path: object) -> tuple[str, ...]:
-    if not isinstance(path, str) or not path.startswith("/") or path == "/":
+    if not isinstance(path, str) or not _PATH.fullmatch(path):
         raise KeyProblem(f"partitionKey.paths: expected a path such as /home, found {path!r:.60}")
-    return tuple(step.strip('"') for step in path[1:].split("/"))
+    return tuple("".join(found.groups("")) for found in _STEP.finditer(path))
 
 
-def _at(document: Mapping[str, Any], path: tuple[str, ...]) -> object:
+def _value_at(document: Mapping[str, Any], path: tuple[str, ...]) -> Value:
     found: object = document
     for step in path:
         if not isinstance(found, Mapping) or step not in found:
             return UNDEFINED
         found = found[step]
-    return found
+    return found if _is_value(found) else UNDEFINED
 
 
-def _checked(value: object, path: tuple[str, ...]) -> Value:
-    if value is None or isinstance(value, bool | int | float | str | _Undefined):
-        return value
-    place = f" at /{'/'.join(path)}" if path else ""
-    raise KeyProblem(f"a partition key{place} is a text, a number, a truth value or null")
+def _is_value(value: object) -> TypeGuard[Value]:
+    return value is None or isinstance(value, bool | int | float | str | _Undefined)
 
 
 # The type is part of what is remembered, as True and 1 are equal.

@@ -7,7 +7,8 @@ ends only if it says so itself; its own `ttl` goes before the container's, and -
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from tidegate_cosmos.store.items import Item
 from tidegate_cosmos.store.problems import Malformed
@@ -16,10 +17,14 @@ NEVER = -1
 _LONGEST = 2**31 - 1
 
 
-def ttl_of(value: object, name: str) -> int | None:
+def default_ttl_of(described: Mapping[str, Any]) -> int | None:
+    """The time to live that a container gives its items, if any. Raises Malformed."""
+    value = described.get("defaultTtl")
+    return None if value is None else ttl_of(value, "defaultTtl")
+
+
+def ttl_of(value: object, name: str) -> int:
     """A time to live as it is given. Raises Malformed."""
-    if value is None:
-        return None
     if isinstance(value, bool) or not isinstance(value, int) or not -1 <= value <= _LONGEST:
         raise Malformed(f"{name}: expected -1 or a number of seconds from 1, found {value!r:.60}")
     if value == 0:

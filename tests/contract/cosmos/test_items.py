@@ -165,6 +165,40 @@ async def test_a_hierarchical_key_is_found_whole_and_by_its_beginning(
     assert sorted(item["id"] for item in of_home) == ["1", "10", "4", "7"]
 
 
+@pytest.mark.parametrize("path", ["/place", "/\"a/b' 1*()\"/'c\"d'"])
+async def test_items_are_found_by_keys_of_any_path_also_where_it_leads_to_no_plain_value(
+    cosmos: RunningCosmos, sdk: Sdk, path: str
+) -> None:
+    cosmos.add_container("home", "places", path, ranges=2)
+    places = sdk.container("home", "places")
+    plain = {"id": "a", "place": "p", "a/b' 1*()": {'c"d': "p"}}
+    await places.create(plain)
+    assert (await places.read("a", "p"))["id"] == "a"
+    made = await places.create({"id": "b", "place": {"x": 1}, "a/b' 1*()": [1]})
+    await places.replace({**made, "v": 2})
+    assert sorted([each["id"] for each in await places.all_items()]) == ["a", "b"]
+
+
+async def test_a_time_to_live_of_null_or_0_is_refused(events: Container) -> None:
+    for ttl in (None, 0, "5"):
+        with pytest.raises(CosmosHttpResponseError, match="ttl") as refused:
+            await events.create({"id": "a", "home": "h1", "ttl": ttl})
+        assert refused.value.status_code == 400
+    assert await events.all_items() == []
+
+
+async def test_an_indexing_policy_that_is_given_in_part_is_told_whole(sdk: Sdk) -> None:
+    database = await sdk.call(sdk.client.create_database, "garden")
+    policy = {"includedPaths": [{"path": "/x/*"}]}
+    beds = await sdk.call(
+        database.create_container, "beds", PartitionKey("/bed"), indexing_policy=policy
+    )
+    found = (await sdk.call(beds.read))["indexingPolicy"]
+    assert found["includedPaths"] == policy["includedPaths"]
+    assert found["indexingMode"] == "consistent"
+    assert found["excludedPaths"] == [{"path": '/"_etag"/?'}]
+
+
 async def test_a_wrong_key_is_refused(cosmos: RunningCosmos) -> None:
     for is_async in (False, True):
         with pytest.raises(CosmosHttpResponseError) as refused:
@@ -191,7 +225,7 @@ async def test_a_missing_container_and_database_are_not_found(
     [
         ({"home": "h1", "id": "a/b"}, "id"),
         ({"id": "a", "home": "h1", "ttl": "soon"}, "ttl"),
-        ({"id": "a", "home": ["h1"]}, "partition key"),
+        ({"id": "a", "home": ["h1"]}, "PartitionKey"),
     ],
 )
 async def test_an_item_that_cannot_be_is_refused_with_the_reason(

@@ -84,6 +84,32 @@ def test_a_definition_that_cannot_be_is_refused(described: object) -> None:
         definition_of(described)
 
 
-def test_a_value_that_is_no_scalar_is_refused() -> None:
-    with pytest.raises(KeyProblem, match="/home"):
-        KeyDefinition((("home",),)).values_of({"home": [1]})
+@pytest.mark.parametrize("value", [{"x": 1}, [1], {}, []])
+def test_an_item_with_an_object_or_a_list_at_the_path_has_the_undefined_key(value: object) -> None:
+    definition = definition_of({"paths": ["/home"]})
+    assert definition.values_of({"home": value}) == (UNDEFINED,)
+
+
+@pytest.mark.parametrize("part", [[1], {"x": 1}])
+def test_a_named_key_that_is_no_scalar_is_refused(part: object) -> None:
+    with pytest.raises(KeyProblem, match="a text, a number"):
+        values_from_header([part])
+
+
+@pytest.mark.parametrize(
+    ("path", "steps"),
+    [
+        ("/home", ("home",)),
+        ("/a/b c/d", ("a", "b c", "d")),
+        ('/"level\' 1*()"/"le/vel2"', ("level' 1*()", "le/vel2")),
+        ("/'level\" 1*()'/'le/vel2'", ('level" 1*()', "le/vel2")),
+    ],
+)
+def test_a_path_may_have_quotes_around_its_steps(path: str, steps: tuple[str, ...]) -> None:
+    assert definition_of({"paths": [path]}).paths == (steps,)
+
+
+@pytest.mark.parametrize("path", ["", "/", "a", "//", "/a//b", '/"a', "/'a\"", "/a/"])
+def test_a_path_that_is_none_is_refused(path: str) -> None:
+    with pytest.raises(KeyProblem, match="expected a path such as"):
+        definition_of({"paths": [path]})
