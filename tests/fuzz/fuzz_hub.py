@@ -178,7 +178,7 @@ def fuzz_journals(data: bytes) -> None:
     records = [dict(each) for each in RECORDS]
     records[data[0] % len(records)] = document_of(data[1:], RECORDS)
     path = _DIRECTORY / "journal"
-    path.write_bytes(b"".join(json.dumps(each).encode() + b"\n" for each in records))
+    path.write_bytes(journal._lines(records, 0)[0])
     account = Account(salt=1)
     try:
         journal._played(path, account, lambda _line: None)
