@@ -145,7 +145,7 @@ class Runtime:
 
     async def _watch_partitions(self) -> None:
         known: tuple[PartitionId, ...] = ()
-        said, failures = "", 0
+        cause, failures = "", 0
         while True:
             pause, asked_at = _PARTITIONS_AGAIN_S, self._clock()
             self._hurry.clear()
@@ -153,14 +153,14 @@ class Runtime:
                 found = await self._source.partitions()
             except SourceError as error:
                 failures += 1
-                if cause_of(str(error)) != said:
-                    said = cause_of(str(error))
+                if cause_of(str(error)) != cause:
+                    cause = cause_of(str(error))
                     self._say("source-unreadable", str(error))
                 pause = retry_pause_s(self._settings.name, failures, is_fatal=error.is_fatal)
             else:
                 if failures:
-                    self._say("source-readable", "the source says its partitions again")
-                said, failures = "", 0
+                    self._say("source-readable", "the partitions of the source are known")
+                cause, failures = "", 0
                 if found != known or self._lineage is not FLAT:
                     known = found
                     self._tell(m.PartitionsKnown(self._clock(), found, asked_at))

@@ -169,8 +169,8 @@ def _stuck(view: GroupView) -> Condition:
             "CircuitOpen",
             f"The handler fails on too many of the recent events of {what}, so that no more are "
             f"put aside and nothing is read: see {view.commands.logs(view.key, members)}. Fix the "
-            "handler: each partition tries again by itself every spec.delivery.circuitBreaker."
-            f"probeEverySeconds. To resume {them} at once: "
+            "handler: the partition retries every spec.delivery.circuitBreaker.probeEverySeconds, "
+            f"and continues when that succeeds. To resume {them} at once: "
             f"{view.commands.restart(view.key, sorted(halted, key=natural))}.",
         )
     if failing:

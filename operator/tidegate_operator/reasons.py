@@ -98,9 +98,9 @@ REASONS: Mapping[str, Mapping[str, Reason]] = {
         "CircuitOpen": Reason(
             YES,
             "More than `delivery.circuitBreaker.failurePercent` of the recent events of a "
-            "partition fail. It puts no more events aside and stands until an event succeeds.",
-            "Fix the handler: the partition goes on after the next probe, or at once after `pause` "
-            "and `resume`. Rewind it to pass the events.",
+            "partition fail. It puts no more events aside and stops until an event succeeds.",
+            "Fix the handler: the partition continues after the next probe, or at once after "
+            "`pause` and `resume`. Rewind it to pass the events.",
         ),
         "PipelineFails": Reason(
             YES,

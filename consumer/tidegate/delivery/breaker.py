@@ -38,7 +38,7 @@ class Breaker:
     _is_on_trial: bool = False
 
     def handled(self, count: int) -> None:
-        """The handler has taken so many events."""
+        """The handler succeeded on this number of events."""
         if count and self.is_open:
             self.is_open, self._is_on_trial = False, True
             self._decided = 0

@@ -7,8 +7,8 @@ Rules:
   being written.
 - Checkpoints by time are the member's: it writes what it was told when that is old enough.
 - Without a state an outcome costs nothing and is told at once. With one, what is told is made ready
-  to be written, so it is told once a second, or when a checkpoint is due. The first is told at once
-  with a state, too: the member writes a checkpoint for it.
+  to be written, so it is told once a second, or when a checkpoint is due. The first outcome is
+  reported at once with a state, too: the member writes a checkpoint for it.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class CircuitBreaker:
         default=30.0,
         metadata={
             "help": "How often a partition that has stopped gives the handler the event that "
-            "failed; when the handler takes it, the partition goes on."
+            "failed; when the handler takes it, the partition continues."
         },
     )
 

@@ -5,7 +5,7 @@ Rules:
 - Asked to finish, the call that runs is the last.
 - A dead letter that cannot be written is written again, for ever: nothing is dropped.
 - While the circuit breaker is open, no event is put aside and none is passed: the one that failed
-  is given again, by itself, once in each interval.
+  is given again alone, once in each interval.
 """
 
 from __future__ import annotations
@@ -173,14 +173,14 @@ class Batches:
         self._is_told_open = True
         failed, recent = self._breaker.share()
         settings, sequence = self._policy.circuit_breaker, event.position.sequence
-        said = open_text("handler", failed, recent, settings, sequence, error.blamed)
-        self._troubles.say(CIRCUIT_OPEN, said)
+        text = open_text("handler", failed, recent, settings, sequence, error.blamed)
+        self._troubles.say(CIRCUIT_OPEN, text)
 
     def _tell_closed(self) -> None:
         if self._is_told_open:
             self._is_told_open = False
             self._troubles.say(
-                CIRCUIT_CLOSED, "the circuit breaker is closed: the handler has taken an event"
+                CIRCUIT_CLOSED, "the circuit breaker is closed: the handler has succeeded"
             )
 
     async def _halt(self, event: SourceEvent, failures: int, error: Raised | None) -> None:

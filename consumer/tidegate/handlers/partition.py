@@ -108,7 +108,7 @@ class PartitionDelivery(PartitionHandler):
         if reason is not Close.DROPPED:
             self._progress.say_last()
         if reason in (Close.FAILED, Close.STOLEN):
-            # Nobody asked for this end: what comes next must not put as many aside again.
+            # The source ended the reader: the next one must not put as many events aside again.
             self._tools.breakers[self._partition] = self._breaker
         on_close = self._code.on_close
         if on_close is not None and not self._calls.is_hung:

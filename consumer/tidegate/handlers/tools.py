@@ -30,5 +30,5 @@ class Tools:
     dice: Callable[[], float]
     observer: Observer = field(default_factory=Observer)
     threads: Threads = field(default_factory=Threads)
-    # Of partitions whose reader the source ended: the owner's next reader goes on with it.
+    # Of partitions whose reader the source ended: the owner's next reader takes it over.
     breakers: dict[PartitionId, Breaker] = field(default_factory=dict)

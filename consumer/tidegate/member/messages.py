@@ -102,7 +102,7 @@ class ReaderFailed:
     partition: PartitionId
     serial: int
     message: str = ""
-    # It does not pass by itself, such as a consumer group that does not exist.
+    # A person must fix it, such as a consumer group that does not exist.
     is_fatal: bool = False
 
 
@@ -160,8 +160,8 @@ class LoadsMeasured:
 class FiguresMeasured:
     """How far each partition of ours is, and those whose batch fails again and again.
 
-    `unread` are those whose source cannot be read, and `trouble` says why; `open_circuits` those
-    of the stuck whose circuit breaker is open.
+    `unread` are those whose source cannot be read, and `trouble` the reason; `open_circuits`
+    those of the stuck whose circuit breaker is open.
     """
 
     now: float

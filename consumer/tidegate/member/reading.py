@@ -42,7 +42,7 @@ from tidegate.model import PartitionId, Position, Rewind
 from tidegate.ports import Release
 from tidegate.settings import MemberSettings
 
-# A reader that stands open for so long reads, though nothing has come.
+# A reader that has been open for this time reads, also when no event has come.
 _READS_S = 5.0
 
 # How a reader ended; None where we ended it.

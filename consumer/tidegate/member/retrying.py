@@ -1,9 +1,9 @@
 """How long to wait before a partition that could not be read is tried again. Pure.
 
 Rules:
-- Each wait is twice the last. What passes by itself is tried again within 5 s: its reader has been
-  patient before it said so. What does not, such as a consumer group that does not exist, is tried
-  again within 30 s, so that reading goes on soon after a person has fixed it.
+- Each wait is twice the last, up to a limit. A transient error is retried within 5 s: the reader
+  has retried it before it failed. An error that a person must fix, such as a consumer group that
+  does not exist, is retried within 30 s, so that reading continues soon after the fix.
 - Waits are spread by name and by count, so that partitions that failed together do not come back in
   one wave.
 """
@@ -22,7 +22,7 @@ _WITH_DIGIT = re.compile("[0-9]")
 
 
 def retry_pause_s(name: str, failures: int, *, is_fatal: bool) -> float:
-    """The wait after so many failures in a row (from 1); up to a quarter of it is taken away."""
+    """The wait after this number of failures in a row (from 1), less up to a quarter of it."""
     most = MOST_FATAL_S if is_fatal else MOST_PASSING_S
     longest = min(FIRST_S * 2.0 ** min(failures - 1, _MOST_DOUBLINGS), most)
     spread = crc32(f"{name}/{failures}".encode(errors="replace")) / 2**32

@@ -39,7 +39,7 @@ class HaltedError(Exception):
 
 
 class LeftError(Exception):
-    """The partition is to be given away before it was known where to read on."""
+    """The partition must be handed over before its start was known."""
 
 
 class Steps:

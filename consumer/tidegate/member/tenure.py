@@ -275,7 +275,7 @@ class Tenure:
                 self.phase = Phase.READING
                 yield from self._reading.read()
             except LeftError:
-                # Where to read on was never known: there is nothing to be drained.
+                # The start was never known: there is nothing to drain.
                 assert self.is_leaving
         if self.is_leaving:
             self.phase = Phase.DRAINING

@@ -78,7 +78,7 @@ METRICS = (
     Metric(
         "tidegate_partition_circuit_open",
         "gauge",
-        "1 for each of them that stands because too many of its recent events fail.",
+        "1 for each of them whose circuit breaker for dead letters is open.",
         ("partition",),
     ),
     Metric("tidegate_partition_epoch", "gauge", "The epoch with which it is read.", ("partition",)),

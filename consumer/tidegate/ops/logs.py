@@ -69,7 +69,7 @@ _FIELDS = "tidegate"
 
 # Whose lines are limited, by the first word of the logger's name.
 _LIMITED = frozenset(("asyncio", "azure", "tidegate"))
-# What makes lines of a partition differ that say the same: places, counts, attempts, addresses.
+# Numbers in lines of a partition that repeat each other: places, counts, attempts, addresses.
 _NUMBER = re.compile("0x[0-9a-f]+|[0-9]+")
 _COMPARED = 400
 
@@ -202,7 +202,7 @@ class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
         if key is None or repeats.take(key, line, now):
             self._write(record)
         elif self._timer is None:
-            # Where nothing more is said, the count is not to wait for the end of the process.
+            # If no other line comes, the count must not wait for the end of the process.
             self._timer = threading.Timer(PERIOD_S, self._on_timer)
             self._timer.daemon = True
             self._timer.start()
@@ -220,11 +220,11 @@ class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
                 self._timer.start()
 
     def _counted(self, left: Left[logging.LogRecord]) -> logging.LogRecord:
-        """The line that says how often a record was left out."""
+        """The line with the number of records that were left out."""
         # Hidden before it is cut: half of a secret is not recognised as one.
         words = self._secrets.hide(left.line.getMessage())[:_COMPARED]
-        said = f"repeated {left.count} times in {left.seconds:.0f} s: {words}"
-        return _like(left.line, said, repeated=left.count)
+        text = f"repeated {left.count} times in {left.seconds:.0f} s: {words}"
+        return _like(left.line, text, repeated=left.count)
 
     def rest(self) -> list[logging.LogRecord]:
         """The counts of what was left out until now, for whoever writes on; limits nothing more."""
@@ -236,7 +236,7 @@ class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
         return [self._counted(each) for each in repeats.rest(self._clock())]
 
     def close(self) -> None:
-        """At the end of the process: what was counted is written."""
+        """Write the counts at the end of the process."""
         with self.lock or contextlib.nullcontext():
             for record in self.rest():
                 self._write(record)

@@ -177,7 +177,7 @@ class Meter(Observer):
         )
 
     def open_circuits(self) -> frozenset[PartitionId]:
-        """Our partitions that stand because too many of their recent events fail."""
+        """Our partitions whose circuit breaker for dead letters is open."""
         return frozenset(
             partition
             for partition, place in self._board.places.items()

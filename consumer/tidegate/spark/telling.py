@@ -23,7 +23,7 @@ class Telling:
         self._clock = clock
         self._troubles: dict[PartitionId, Troubles] = {}
         self._holders: dict[PartitionId, HeldPartition] = {}
-        # Those whose circuit breaker was told to be open, and to whom.
+        # Partitions whose open circuit breaker was reported, and their holders then.
         self._stopped: dict[PartitionId, HeldPartition] = {}
 
     def stuck(self, held: Mapping[PartitionId, HeldPartition]) -> tuple[PartitionId, ...]:
@@ -50,8 +50,8 @@ class Telling:
         self._of(held).over()
         self._troubles.pop(held.partition, None)
         if read.events and self._stopped.pop(held.partition, None) is not None:
-            said = "the circuit breaker is closed: the pipeline has taken an event"
-            self.report(held, CIRCUIT_CLOSED, said)
+            text = "the circuit breaker is closed: the pipeline has succeeded on an event"
+            self.report(held, CIRCUIT_CLOSED, text)
         if read.events:
             held.holder.observer.hear(
                 facts.BatchHandled(

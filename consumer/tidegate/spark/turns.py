@@ -257,8 +257,8 @@ class Turns:
     # --- events that are put aside
 
     def asides(self, now: float) -> tuple[tuple[Suspect, ...], tuple[Suspect, ...]]:
-        """Those whose one event is to be put aside, then say `put_aside`; and those whose breaker
-        is open, which are tried again after the interval."""
+        """Suspects whose one event must be put aside (then call `put_aside`), and those whose
+        breaker is open, which are tried again after the interval."""
         asides, stopped = [], []
         for suspect in self.suspects:
             if not searching.is_for_aside(self._policy, suspect):

@@ -1,4 +1,4 @@
-"""`tidegate run` with a broken handler: what it costs, and that the group goes on afterwards."""
+"""`tidegate run` with a broken handler: the damage is bounded, and the group recovers."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def test_a_member_that_crashes_every_3_s_makes_progress_in_each_life(new_group: 
 
 
 def letters(group: CommandGroup) -> list[int]:
-    said = group.command("deadletters", "list", "--json", "--file", str(group.file))
-    assert said.returncode == 0, said.stderr
-    return sorted(int(number) for number in re.findall(r'"0/(\d+)"', said.stdout))
+    listed = group.command("deadletters", "list", "--json", "--file", str(group.file))
+    assert listed.returncode == 0, listed.stderr
+    return sorted(int(number) for number in re.findall(r'"0/(\d+)"', listed.stdout))
 
 
 ASIDE = (

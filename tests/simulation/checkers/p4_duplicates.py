@@ -105,8 +105,10 @@ class _Walk:
                 yield from self._on_attached(record)
             case Did(operation=WriteOwnership(epoch=epoch)):
                 self._in_ownership = epoch
-                # A new tenure: what an earlier one lost is not what this one gives away.
+                # A new tenure: what an earlier one lost is not what this one gives away, or what it
+                # is to checkpoint.
                 self._finished.pop(record.who, None)
+                self._unstored_since.pop(record.who, None)
             case Did(operation=WriteCheckpoint()):
                 self._on_stored(record)
             case Did(operation=Change() | Release()):

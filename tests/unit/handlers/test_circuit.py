@@ -43,7 +43,7 @@ class Broken:
         async def handle_event(event: MadeEvent, context: Context) -> None:
             self.take([event.sequence_number])
 
-        # The name of the first parameter says that it takes one.
+        # The name of the first parameter makes it a handler of single events.
         return handle_event
 
     def take(self, batch: list[int]) -> None:
@@ -69,13 +69,13 @@ async def test_a_handler_that_always_raises_puts_19_events_aside_and_then_the_pa
     tries = len(broken.tried)
     assert kept(delivery) == list(range(19))
     assert delivery.done == 18, "what is not handled and not put aside is in no checkpoint"
-    (said,) = [each.message for each in delivery.reports if each.kind == "circuit-open"]
-    assert "fails on 20 of the last 20 events, more than 50 %" in said
-    assert "stands before event 19: TypeError: a bug" in said
-    assert "Fix the handler" in said and "pause and resume" in said and "rewind" in said
+    (text,) = [each.message for each in delivery.reports if each.kind == "circuit-open"]
+    assert "fails on 20 of the last 20 events, more than 50 %" in text
+    assert "stops before event 19: TypeError: a bug" in text
+    assert "Fix the handler" in text and "pause and resume" in text and "rewind" in text
     assert not giving.done()
     assert len(broken.tried) == tries, "nothing is given before the next probe"
-    # A hand-over, or the end of the process: at once, and nothing more is told as handled.
+    # A hand-over, or the end of the process: at once, and nothing more counts as handled.
     await delivery.close()
     await asyncio.wait_for(giving, 10)
     assert (kept(delivery), delivery.done) == (list(range(19)), 18)

@@ -98,7 +98,7 @@ def test_a_member_that_dies_sooner_than_a_checkpoint_is_due_makes_progress_in_ea
         pass_time(desk, 1.5)
         desk.handled("a", "0", at + 20)
         pass_time(desk, 1.5)
-        # It dies: what it kept in memory is gone, and its lease ends.
+        # It dies: its memory is gone, and its lease ends.
         desk.kept["a"].clear()
         desk.now += 2 * MemberSettings("a").lease_s
 

@@ -1,4 +1,4 @@
-"""A source that cannot be read: tried again after growing waits, and told once."""
+"""A source that cannot be read: tried again after growing waits, and reported once."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Refusing:
     def __init__(self) -> None:
         self.desk = desk = Desk("0")
         desk.opens = lambda _: False
-        self.said = NOT_FOUND
+        self.text = NOT_FOUND
         follow = desk._follow
 
         def refused(name: str, command: m.Command) -> Iterator[m.Event]:
             for event in follow(name, command):
                 if isinstance(event, m.ReaderFailed):
-                    yield replace(event, message=self.said, is_fatal=True)
+                    yield replace(event, message=self.text, is_fatal=True)
                 else:
                     yield event
 
@@ -78,34 +78,34 @@ class Refusing:
         return sum(isinstance(command, m.OpenReader) for command in self.desk.said["a"])
 
     @property
-    def told(self) -> list[str]:
+    def reported(self) -> list[str]:
         return [kind for kind in self.desk.reports("a") if kind in ("reader-failed", "reads-again")]
 
 
-def test_a_consumer_group_that_does_not_exist_is_told_once_and_tried_about_every_30_s() -> None:
+def test_a_consumer_group_that_does_not_exist_is_reported_once_and_tried_about_every_30_s() -> None:
     world = Refusing()
     world.live(600.0)
-    assert world.told == ["reader-failed"]
+    assert world.reported == ["reader-failed"]
     assert 600 / MOST_FATAL_S <= world.tries <= 600 / (0.75 * MOST_FATAL_S) + 6
     tries = world.tries
     world.desk.opens = lambda _: True
     world.live(MOST_FATAL_S)
-    assert world.tries == tries + 1, "reading goes on within the wait"
+    assert world.tries == tries + 1, "reading continues within the wait"
     world.live(6.0)
-    assert world.told == ["reader-failed", "reads-again"]
+    assert world.reported == ["reader-failed", "reads-again"]
     world.live(600.0)
-    assert world.told == ["reader-failed", "reads-again"]
+    assert world.reported == ["reader-failed", "reads-again"]
 
 
-def test_a_failure_is_told_again_when_its_cause_changes_and_not_when_its_numbers_do() -> None:
+def test_a_failure_is_reported_again_when_its_cause_changes_and_not_when_its_numbers_do() -> None:
     world = Refusing()
     for number in range(10):
-        world.said = f"{NOT_FOUND} TrackingId:{number}-4f at 12:00:{number:02}"
+        world.text = f"{NOT_FOUND} TrackingId:{number}-4f at 12:00:{number:02}"
         world.live(31.0)
-    assert world.told == ["reader-failed"]
-    world.said = "hub 'h': amqp:unauthorized-access: no claim"
+    assert world.reported == ["reader-failed"]
+    world.text = "hub 'h': amqp:unauthorized-access: no claim"
     world.live(31.0)
-    assert world.told == ["reader-failed", "reader-failed"]
+    assert world.reported == ["reader-failed", "reader-failed"]
 
 
 def test_a_reader_that_opens_and_fails_at_once_is_one_failure_that_goes_on() -> None:
@@ -120,10 +120,10 @@ def test_a_reader_that_opens_and_fails_at_once_is_one_failure_that_goes_on() -> 
         before = world.tries
         while world.tries == before:
             world.live(0.5)
-    assert world.told == ["reader-failed"]
+    assert world.reported == ["reader-failed"]
     assert world.desk.now > 100.0 + 15 * 0.75 * MOST_FATAL_S
     world.desk.handled("a", "0", 3)
-    assert world.told == ["reader-failed", "reads-again"]
+    assert world.reported == ["reader-failed", "reads-again"]
 
 
 def test_a_rewind_and_a_stop_cut_the_wait_short() -> None:

@@ -104,10 +104,10 @@ def test_an_open_circuit_breaker_is_told_with_its_partition_and_how_to_resume() 
     seen.members["m1"] = presence("m1", stuck=halted, open_circuits=halted)
     looks = looked(seen)
     assert looks.says("Stuck") == ("True", "CircuitOpen")
-    said = message(looks, "Stuck")
-    assert "recent events of partition 3" in said and "kubectl logs -n default m1" in said
-    assert "`kubectl consumergroup pause" in said
-    assert "--partition 3 && kubectl consumergroup resume" in said
+    text = message(looks, "Stuck")
+    assert "recent events of partition 3" in text and "kubectl logs -n default m1" in text
+    assert "`kubectl consumergroup pause" in text
+    assert "--partition 3 && kubectl consumergroup resume" in text
     assert looks.told["state"] == "Stuck"
     seen.members["m1"] = presence("m1")
     assert looks.look(after_s=1.0).says("Stuck") == ("True", "HandlerFails")

@@ -181,7 +181,7 @@ def test_a_partition_whose_circuit_breaker_is_open_is_told_until_an_event_is_han
     assert world.meter.open_circuits() == world.meter.stuck() == frozenset()
     world.observer.hear(facts.Reported(world.now, opened))
     world.observer.hear(facts.ReaderOpened(world.now, "0", 8, None))
-    assert world.meter.open_circuits() == frozenset(), "a resumed partition begins anew"
+    assert world.meter.open_circuits() == frozenset(), "a resumed partition starts closed"
 
 
 def test_what_retention_took_is_told_for_ten_minutes() -> None:

@@ -68,7 +68,7 @@ def test_its_memory_is_bounded_and_what_is_forgotten_is_counted_first() -> None:
 
 
 class Log:
-    """All logging of the process, to a stream, with a clock of its own."""
+    """All logging of the process, to a stream, with its own clock."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -102,30 +102,30 @@ def fails(listener: logs.Logged, first: int, end: int, partition: str = "3") -> 
     """What a handler that always fails makes members report."""
     for number in range(first, end):
         listener.hear(facts.BatchFailed(0.0, partition, 1, number % 2 + 1, "TypeError: a bug"))
-        said = (
+        text = (
             f"{partition}/{number}: TypeError: a bug: is at deadletters/{partition}/{number}.json"
         )
-        listener.hear(facts.Reported(0.0, Report("dead-letter", partition, said)))
+        listener.hear(facts.Reported(0.0, Report("dead-letter", partition, text)))
 
 
 def test_lines_of_a_partition_that_differ_in_numbers_are_limited_and_counted(log: Log) -> None:
     listener = logs.Logged("home-activity", "pod-1")
     fails(listener, 0, 400)
     fails(listener, 0, 3, partition="4")
-    assert len(log.lines()) == 2 * MOST + 6, "each partition by itself"
+    assert len(log.lines()) == 2 * MOST + 6, "for each partition"
     log.now = PERIOD_S
     fails(listener, 400, 401)
-    told = log.lines()[2 * MOST + 6 :]
-    assert [(line["message"][:23], line.get("kind"), line["partition"]) for line in told] == [
+    counts = log.lines()[2 * MOST + 6 :]
+    assert [(line["message"][:23], line.get("kind"), line["partition"]) for line in counts] == [
         ("repeated 395 times in 6", None, "3"),
         ("repeated 395 times in 6", "dead-letter", "3"),
         ("the handler failed with", None, "3"),
         ("3/400: TypeError: a bug", "dead-letter", "3"),
     ]
     assert re.fullmatch(
-        r"repeated 395 times in 60 s: 3/399: TypeError: a bug: is at \S+", told[1]["message"]
+        r"repeated 395 times in 60 s: 3/399: TypeError: a bug: is at \S+", counts[1]["message"]
     )
-    assert told[1]["level"] == "error" and told[1]["repeated"] == 395
+    assert counts[1]["level"] == "error" and counts[1]["repeated"] == 395
 
 
 def test_another_cause_is_written_at_once(log: Log) -> None:

@@ -1,4 +1,4 @@
-"""A source that cannot say its partitions: asked again after growing waits, told once."""
+"""A source that cannot say its partitions: asked again after growing waits, reported once."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Refusing:
         self.asked += 1
         if self.is_mended:
             return ("0",)
-        said = f"amqp:not-found: no such hub TrackingId:{self.asked}"
-        raise SourceError(said, is_fatal=self.is_fatal)
+        text = f"amqp:not-found: no such hub TrackingId:{self.asked}"
+        raise SourceError(text, is_fatal=self.is_fatal)
 
 
 @pytest.mark.parametrize(("is_fatal", "fewest", "most"), [(True, 10, 22), (False, 60, 85)])
-def test_it_is_asked_less_and_less_often_and_the_failure_is_told_once_and_its_end(
+def test_it_is_asked_less_and_less_often_and_the_failure_is_reported_once_and_its_end(
     is_fatal: bool, fewest: int, most: int
 ) -> None:
     async def watched() -> None:

@@ -48,7 +48,7 @@ def test_an_open_circuit_breaker_is_told_once_and_its_end_too() -> None:
     for _ in range(3):
         telling.stopped(one, turn, breaker, "ValueError: bad")
     assert telling.stuck({"0": one}) == ("0",)
-    assert telling.stuck({}) == (), "whoever holds it now tells"
+    assert telling.stuck({}) == (), "its next holder reports it"
     telling.handled(one, TurnRead(1, "0", 1, "o19", 19, 1.0, 1, 10), turn, 0.1, 0.1)
     told = [(each.report.kind, each.report.message) for each in heard if hasattr(each, "report")]
     assert [kind for kind, _ in told] == ["circuit-open", "circuit-closed"]

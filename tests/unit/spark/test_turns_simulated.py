@@ -131,7 +131,7 @@ def test_a_pipeline_that_always_fails_puts_19_events_aside_and_a_success_goes_on
     for _ in range(2_000):
         made.step(Limit(events=160), None, False)
     assert made.aside == Counter(("0", number) for number in range(19))
-    assert made.done == Counter(("1", number) for number in range(100)), "others go on"
+    assert made.done == Counter(("1", number) for number in range(100)), "others continue"
     assert made.places["0"].position.sequence == 18
     before, at = made.batches, made.now
     while made.now < at + 300.0:
