@@ -16,7 +16,7 @@ from tidegate_cosmos.options import DEFAULT_PORT, ConfigError, Options, parse_co
 from tidegate_cosmos.rest.signing import WELL_KNOWN_KEY
 from tidegate_cosmos.server import CosmosServer, StartError
 from tidegate_cosmos.store.account import RANGES_MAX
-from tidegate_http.options import Parser, add_addresses, add_admin, number
+from tidegate_http.options import Parser, add_addresses, add_admin, add_version, number
 from tidegate_http.output import standard_output
 from tidegate_http.serving import until_stopped
 
@@ -28,6 +28,7 @@ _DESCRIPTION = (
 
 def parser() -> argparse.ArgumentParser:
     top = Parser(prog="tidegate-cosmos", description=_DESCRIPTION)
+    add_version(top)
     commands = top.add_subparsers(dest="command", required=True, metavar="serve")
     serve = commands.add_parser("serve", help="run a server", description=_DESCRIPTION)
     add = serve.add_argument

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
 _PORTS = 65_535
@@ -19,6 +20,15 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         program = self.prog.partition(" ")[0]
         self.exit(2, f"{program}: {message}. See {self.prog} --help.\n")
+
+
+def add_version(parser: argparse.ArgumentParser) -> None:
+    """`--version`: that of the package; a source tree that is not installed has none."""
+    try:
+        found = version("tidegate")
+    except PackageNotFoundError:
+        found = "of a source tree"
+    parser.add_argument("--version", action="version", version=found)
 
 
 def number(

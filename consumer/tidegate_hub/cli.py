@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tidegate_http.options import Parser, add_addresses, add_admin, number, port
+from tidegate_http.options import Parser, add_addresses, add_admin, add_version, number, port
 from tidegate_http.output import standard_output
 from tidegate_http.serving import until_stopped
 from tidegate_hub.config import HubSpec, combine, parse_config, parse_hub
@@ -34,6 +34,7 @@ _hours = number(float, "a number of hours above 0", 1e-9, 1e9)
 
 def parser() -> argparse.ArgumentParser:
     top = Parser(prog="tidegate-hub", description=_DESCRIPTION)
+    add_version(top)
     commands = top.add_subparsers(dest="command", required=True, metavar="serve")
     serve = commands.add_parser("serve", help="run a hub server", description=_DESCRIPTION)
     add = serve.add_argument
@@ -121,6 +122,10 @@ def _check_together(arguments: argparse.Namespace) -> None:
         raise ConfigError(f"--{files[0]} is given without --tls-port; expected both, or neither")
     if arguments.tls_port is not None and len(files) < 2:
         raise ConfigError("--tls-port needs --cert FILE and --key FILE, both in PEM form")
+    for name in files:
+        path = getattr(arguments, name)
+        if not path.is_file():
+            raise ConfigError(f"--{name} {path}: there is no such file")
 
 
 def _read_config(path: Path) -> tuple[HubSpec, ...]:

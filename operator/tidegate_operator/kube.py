@@ -31,6 +31,7 @@ from tidegate_operator.kinds import POD, Document, Kind, name_of
 from tidegate_operator.kube_answers import document_in, words_of
 from tidegate_operator.kube_errors import Conflict, Denied, Invalid, NotThere, refusal, silence
 from tidegate_operator.objects import FIELD_MANAGER, Documents
+from tidegate_operator.wording import stopped
 
 # The client's own types are not complete; here they are only passed on.
 _config: Any = config
@@ -279,8 +280,8 @@ def connect(
         _load(settings, kubeconfig, context)
     except NO_KUBECONFIG as problem:
         raise Denied(
-            f"there is no cluster to connect to: {type(problem).__name__}: {problem}. "
-            "Run in a pod with a ServiceAccount, or set KUBECONFIG."
+            f"there is no cluster to connect to: {type(problem).__name__}: "
+            f"{stopped(str(problem))} Run in a pod with a ServiceAccount, or set KUBECONFIG."
         ) from problem
     # Whoever asks tries again; a thread that does so by itself would hold up the others.
     settings.retries = False

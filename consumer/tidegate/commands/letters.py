@@ -89,6 +89,8 @@ async def carry_out(setup: wiring.Setup, arguments: argparse.Namespace) -> int:
             print(encode_letter(await letters.read(arguments.id)).decode())
             return Code.DONE
         ids = arguments.ids
+        if arguments.all and ids:
+            raise SettingsError("write either --all or the dead letters to replay, not both")
         if arguments.all:
             ids = [letter.id for letter in await letters.list()]
         elif not ids:

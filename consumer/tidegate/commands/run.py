@@ -34,6 +34,7 @@ from tidegate.handlers.partition import deliveries
 from tidegate.handlers.tools import Tools
 from tidegate.ledger.cosmos.charges import Charges
 from tidegate.member.messages import Report
+from tidegate.ops import logs
 from tidegate.ops.around import Ops, OpsSettings, around
 from tidegate.ops.board import FELL_BACK
 from tidegate.ops.serving import Address
@@ -95,7 +96,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="[HOST:]PORT",
         help="serve /metrics, /healthz and /readyz there",
     )
-    add("--log-level", default="INFO", help="DEBUG, INFO, WARNING or ERROR")
+    add(
+        "--log-level",
+        type=str.upper,
+        default="INFO",
+        choices=logs.LEVELS,
+        help="of the log (default: %(default)s)",
+    )
     add("--log-format", default="auto", choices=("auto", "json", "text"), help="of the log")
     add("--no-view", action="store_true", help="no live view on a terminal")
 
@@ -107,6 +114,10 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     hide(setup.secrets)
     if setup.group.engine is EngineKind.SPARK:
         return _drive(setup, arguments, environment)
+    if arguments.executors is not None or arguments.executors_file is not None:
+        raise SettingsError("--executors and --executors-file are for groups with engine: spark")
+    # Before --check says that all can be used.
+    _ops_settings(arguments)
     code = load(setup.group.spec.handler.code, setup.folder)
     member = replace(
         wiring.member_settings(setup, _name(arguments, environment)),
@@ -244,7 +255,7 @@ def _name(arguments: argparse.Namespace, environment: Mapping[str, str]) -> str:
 def _ops_settings(arguments: argparse.Namespace) -> OpsSettings:
     return OpsSettings(
         Address.parse(arguments.listen) if arguments.listen else None,
-        arguments.log_level.upper(),
+        arguments.log_level,
         arguments.log_format,
         not arguments.no_view,
     )

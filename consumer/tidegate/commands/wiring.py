@@ -84,7 +84,8 @@ def set_up(path: Path, environment: Mapping[str, str], *, runs_code: bool = True
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"group file {path} cannot be read: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise SettingsError(f"group file {path} cannot be read: {why}") from None
     group = read_group(text, path.name, runs_code=runs_code)
     return set_up_group(group, Vault(environment, path.parent), path.parent)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from tidegate.delivery.errors import class_name, text_of
+from tidegate.error_text import class_name, text_of
 
 # With these a JVM ends that has used up its heap: as we tell it to, and as Spark does by itself.
 OUT_OF_MEMORY_CODES = (3, 52)

@@ -75,7 +75,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -
         (["serve", "--tls-port", "0", "--key", "k"], "--tls-port needs --cert FILE and --key"),
         (
             ["serve", "--port", "0", "--tls-port", "0", "--cert", "no.pem", "--key", "no.pem"],
-            "cannot use no.pem with no.pem: [Errno 2] No such file or directory",
+            "--cert no.pem: there is no such file",
         ),
         (["serve", "--port", "0", "--host", "no.such.host.invalid"], "cannot listen on no.such."),
     ],
