@@ -12,8 +12,10 @@ Rules:
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import select
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,6 +61,18 @@ def drop_what_fails(tell: Callable[[OutputEnded], None]) -> None:
     """From now on a write that fails is dropped, and the first failure is told."""
     if _Output.current is not None:
         _Output.current.on_end = tell
+
+
+def end_if_unread() -> None:
+    """For programs that write seldom: without this they would learn of it with their next line."""
+    output = _Output.current
+    if output is None or output.ended is not None:
+        return
+    poll = select.poll()
+    poll.register(output.fileno(), 0)
+    if any(events & select.POLLERR for _, events in poll.poll(0)):
+        output.ended = OutputEnded(BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)))
+        output.on_end(output.ended)
 
 
 @contextmanager

@@ -37,6 +37,13 @@ _NUMBERS = _HEADS[1:3] + _HEADS[4:9]
 _NOTHING = "-"
 _UNSAID = "the operator has not said anything of its size yet: is one running?"
 
+# By what is not in a status.
+_UNKNOWN = {
+    "arriving": "what arrives",
+    "lag": "what waits",
+    "perConsumer": "what one consumer handles",
+}
+
 _MODES: Mapping[Mode, str] = {
     Mode.AUTO: "scaling.mode is Auto: the operator decides.",
     Mode.OBSERVE: "scaling.mode is Observe: the operator says what it would decide, and changes "
@@ -177,7 +184,9 @@ def _turns(found: Explanation) -> Iterator[str]:
     yield "What would change it, the other figures as they are:"
     turns, most, replicas = found.turns, found.most, found.replicas or 0
     if turns is None or not (turns.is_known or turns.more_lag is not None):
-        yield "  that is not known yet: what arrives, what waits, what one consumer handles."
+        said = found.said or {}
+        missing = [text for key, text in _UNKNOWN.items() if said.get(key) is None]
+        yield f"  that is not known yet: {', '.join(missing or _UNKNOWN.values())}."
         return
     more = (
         f"{rate_text(turns.more_arriving)} events/s arrive" if turns.more_arriving else "",

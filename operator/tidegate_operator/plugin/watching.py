@@ -19,6 +19,7 @@ from typing import TextIO
 
 from tidegate.ops.terminal import Size, Terminal
 from tidegate.ops.view import is_wanted
+from tidegate_http.output import end_if_unread
 from tidegate_operator.kube_errors import NotThere, Unreachable
 from tidegate_operator.plugin.cluster import Cluster
 from tidegate_operator.plugin.reports import GroupReport, as_document, report_of
@@ -55,6 +56,7 @@ async def _keep_looking(
     report, seen_at = first, time.monotonic()
     while True:
         await asyncio.sleep(every_s)
+        end_if_unread()
         trouble = ""
         try:
             report = report_of(await cluster.group(name))

@@ -242,9 +242,21 @@ def test_where_what_a_consumer_handles_is_not_known_nothing_is_made_up() -> None
     other = Policy(within_s=30.0)
     found = explain(document, Policy(), world.now, other)
     text = "\n".join(page(found))
-    assert "that is not known yet" in text and "unknown events wait" in text
+    assert "that is not known yet: what arrives, what waits, what one consumer handles." in text
+    assert "unknown events wait" in text
     assert found.what_if is not None and found.what_if.replicas == world.replicas
     assert "not been known" in found.what_if.message
+
+
+def test_what_is_known_is_not_called_unknown() -> None:
+    world = world_of(5.0, 600.0)
+    document = resource(world)
+    document["status"]["scaling"] |= {"arriving": 0.0, "lag": 0}
+    del document["status"]["scaling"]["perConsumer"]
+    for each in document["status"]["partitionStates"]:
+        each.pop("lag", None)
+    text = "\n".join(page(explain(document, Policy(), world.now)))
+    assert "  that is not known yet: what one consumer handles." in text
 
 
 # --- the command
