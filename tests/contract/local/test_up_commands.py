@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -153,21 +152,6 @@ def test_only_their_owner_reads_what_the_commands_need(up: UpProcess) -> None:
     assert {each.stat().st_mode & 0o077 for each in files} == {0}
     assert {each.parent.name for each in files} == set(GROUPS)
     assert CONSUMER_GROUP.name in (up.state / "groups/homes/poison/group.yaml").read_text()
-
-
-def test_a_watch_of_a_quiet_group_ends_when_its_reader_has_gone(up: UpProcess) -> None:
-    up.ask("pause", "crash")
-    up.until("the pause", lambda: "Paused" in up.ask("get", "crash").stdout)
-    reads, writes = os.pipe()
-    words = ["watch", "crash", "-o", "json", "--every-s", "0.2", "--state", str(up.state)]
-    watch = subprocess.Popen(
-        [sys.executable, "-m", "tidegate", *words], stdout=writes, stderr=subprocess.PIPE, text=True
-    )
-    os.close(writes)
-    with os.fdopen(reads) as lines:
-        assert json.loads(lines.readline())["name"] == "crash"
-    _, said = watch.communicate(timeout=60)
-    assert (watch.returncode, said) == (141, "")
 
 
 def test_it_stops_cleanly_when_nobody_reads_what_it_prints(tmp_path: Path) -> None:

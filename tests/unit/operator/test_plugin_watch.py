@@ -7,14 +7,18 @@ import io
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pyte
 import pytest
 
 from support.plugin_api import PluginApi
 from support.wait import wait_until_async
+from tidegate_http.output import NOT_READ
 from tidegate_operator.kube import connect
 from tidegate_operator.kube_errors import NotThere
 from tidegate_operator.plugin.cluster import Cluster
@@ -130,3 +134,23 @@ async def test_a_group_that_goes_is_said_and_is_shown_again_when_it_is_back(
 async def test_a_group_that_is_not_there_is_not_waited_for(cluster: Cluster) -> None:
     with pytest.raises(NotThere, match="did you mean 'home-activity'"):
         await watch(cluster, "home-activit", as_json=False, every_s=1.0, environment={})
+
+
+def test_it_ends_when_its_reader_has_gone_although_nothing_changes(
+    groups_api: PluginApi, tmp_path: Path
+) -> None:
+    reads, writes = os.pipe()
+    words = ["watch", NAME, "-o", "json", "--every-s", "0.1", "--kubeconfig"]
+    program = Path(sys.executable).with_name("kubectl-consumergroup")
+    watching = subprocess.Popen(
+        [program, *words, groups_api.kubeconfig(tmp_path, NAMESPACE)],
+        stdout=writes, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    os.close(writes)
+    try:
+        with os.fdopen(reads) as lines:
+            assert json.loads(lines.readline())["name"] == NAME
+        _, said = watching.communicate(timeout=SECONDS)
+    finally:
+        watching.kill()
+    assert (watching.returncode, said) == (NOT_READ, "")
