@@ -20,6 +20,7 @@ from tidegate_hub.sas import LISTEN, SEND, Claim, Grant, KeyRule
 
 # How many tokens a connection may have put. The oldest make way for more.
 MAX_GRANTS = 4_096
+MAX_AUDIENCE_LENGTH = 2_048
 
 
 class Identity(NamedTuple):
@@ -70,7 +71,7 @@ class Access:
             raise bad_request_property("operation")
         is_sas = str(request.get("type", "")).endswith(":sastoken")
         audience = request.get("name")
-        if not isinstance(audience, str):
+        if not isinstance(audience, str) or len(audience) > MAX_AUDIENCE_LENGTH:
             raise bad_request_property("name")
         grant = None
         if self._is_checked:

@@ -107,17 +107,23 @@ class Publisher(HubLink):
         self._confirm(delivery)
 
     def _confirm(self, delivery: Delivery) -> None:
-        self._top_up()
-        if delivery.settled:
-            return
+        # The callback must not keep the payload: a slow disk lets many of them wait.
+        delivery_id = None if delivery.settled else delivery.delivery_id
         when_durable = self.client.broker.when_durable
-        if when_durable is None:
-            self.link.settle(delivery.delivery_id, ACCEPTED)
-        else:
-            when_durable(lambda failure: self._settle_late(delivery.delivery_id, failure))
+        if when_durable is not None:
+            when_durable(lambda failure: self._settle_late(delivery_id, failure))
+            return
+        self._top_up()
+        if delivery_id is not None:
+            self.link.settle(delivery_id, ACCEPTED)
 
-    def _settle_late(self, delivery_id: int, failure: StorageError | None) -> None:
+    def _settle_late(self, delivery_id: int | None, failure: StorageError | None) -> None:
+        """Give credit and the outcome once a delivery is on disk: few wait for a slow disk."""
         if not self.link.is_attached or self.client.is_lost:
+            return
+        self._top_up()
+        if delivery_id is None:
+            self.client.flush_soon()
             return
         if failure is None:
             self.link.settle(delivery_id, ACCEPTED)

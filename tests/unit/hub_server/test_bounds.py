@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+
 from support.amqp_peer import CLOSE, FLOW, Peer
 from support.hub_bench import Bench, token_for, wire_of
-from support.hub_messages import data, put_token, request
+from support.hub_messages import data, part, put_token, request
 from support.hub_operations import RECEIVE
 from tidegate_amqp import Accepted, ConnectionSettings, Error, SenderLink, Source, Target
 from tidegate_amqp.encode import FALSE, NULL, TRUE, encode_binary, encode_list, encode_uint
 from tidegate_amqp.frames import frame
 from tidegate_amqp.performatives import Flow, encode_performative
+from tidegate_amqp.sections import APPLICATION_PROPERTIES
+from tidegate_hub.access import MAX_AUDIENCE_LENGTH
 from tidegate_hub.client import (
     FRAMES_A_TURN,
     HANDSHAKE_LIMIT_S,
@@ -18,7 +24,9 @@ from tidegate_hub.client import (
     MAX_UNFINISHED_BYTES,
     MAX_WAITING_BYTES,
 )
+from tidegate_hub.publisher import CREDIT as SEND_CREDIT
 from tidegate_hub.responder import CREDIT, MAX_WAITING_ANSWER_BYTES
+from tidegate_hub.storage.errors import StorageError
 
 LIMIT = "amqp:resource-limit-exceeded"
 INPUT = "telemetry/Partitions/0"
@@ -208,6 +216,37 @@ def test_requests_that_a_delay_holds_up_count_against_their_credit(bench: Bench)
     bench.pass_time(5)
     assert len(peer.messages(answers, CREDIT)) == CREDIT
     assert requests.credit >= CREDIT // 2
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_sends_that_wait_for_a_slow_disk_use_up_their_credit(bench: Bench, settled: bool) -> None:
+    due: list[Callable[[StorageError | None], None]] = []
+    bench.broker.when_durable = due.append
+    peer = bench.open()
+    link = peer.attach_sender(INPUT)
+    for number in range(SEND_CREDIT):
+        last = peer.send(link, data(b"%d" % number), settled=settled)
+    peer.until_quiet()
+    assert link.credit == 0
+    while due:
+        due.pop(0)(None)
+    peer.until_quiet()
+    assert link.credit == SEND_CREDIT
+    if not settled:
+        assert peer.outcome(last).state == Accepted()
+
+
+def test_a_token_for_an_audience_without_end_is_refused(bench: Bench) -> None:
+    peer = bench.open()
+    session = peer.begin()
+    answers = peer.attach_receiver("$cbs", session)
+    answers.grant(2)
+    requests = peer.attach_sender("$cbs", session)
+    for length, status in ((MAX_AUDIENCE_LENGTH, 202), (MAX_AUDIENCE_LENGTH + 1, 400)):
+        audience = "sb://h/telemetry/".ljust(length, "x")
+        peer.publish(requests, put_token(audience, "any"))
+        answer = peer.messages(answers, 1)[-1]
+        assert part(answer.payload, APPLICATION_PROPERTIES)["status-code"] == status
 
 
 def test_a_connection_without_a_token_is_closed_where_tokens_are_checked(checking: Bench) -> None:
