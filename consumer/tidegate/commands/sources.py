@@ -34,13 +34,20 @@ async def open_hub(
     """An event hub. `report` is told where the official SDK reads in place of our receiver."""
     hub, consumer_group = spec.hub, spec.consumer_group
     transport = Transport.WEBSOCKET if spec.web_sockets else Transport.TCP
+    credential: Any = None if spec.namespace is None else await _identity(stack)
 
     def by_sdk() -> EndingSource:
         # Imported here, as below: a member starts faster without the SDK, which few need.
         from tidegate.sources.eventhubs_sdk import SdkSource  # noqa: PLC0415
 
         return SdkSource(
-            address, hub, consumer_group, start, transport=transport, ca_file=spec.ca_file or ""
+            address,
+            hub,
+            consumer_group,
+            start,
+            credential=credential,
+            transport=transport,
+            ca_file=spec.ca_file or "",
         )
 
     async def sdk_reads() -> None:
@@ -52,9 +59,6 @@ async def open_hub(
 
     if spec.transport is TransportKind.SDK:
         return by_sdk()
-    credential: Any = None
-    if spec.namespace is not None:
-        credential = await _identity(stack)
     native = NativeSource(
         address,
         hub,
@@ -67,9 +71,9 @@ async def open_hub(
             reader_bytes=min(_READER_BYTES, spec.buffer_bytes),
             ca_file=spec.ca_file or "",
         ),
-        sdk_reads=None if credential is not None else sdk_reads,
+        sdk_reads=sdk_reads,
     )
-    return native if credential is not None else ChosenSource(native, by_sdk, report)
+    return ChosenSource(native, by_sdk, report)
 
 
 async def open_container(

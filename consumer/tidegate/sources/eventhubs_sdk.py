@@ -128,31 +128,36 @@ def _ways(endpoint: Endpoint, ca_file: str) -> dict[str, Any]:
 
 
 class SdkSource:
-    """One hub and consumer group, by the official SDK."""
+    """One hub and consumer group, by the official SDK. `address` is a connection string, or with a
+    credential the host name of the namespace."""
 
     def __init__(
         self,
-        connection_string: str,
+        address: str,
         hub: str,
         group: str,
         start: Start | None = None,
         *,
+        credential: Any = None,
         transport: Transport = Transport.TCP,
         ca_file: str = "",
     ) -> None:
-        self._connection_string = connection_string
-        self._ways = _ways(endpoint_of(connection_string, transport), ca_file)
+        self._address = address
+        self._credential = credential
+        self._endpoint = endpoint_of(address, transport)
+        self._ways = _ways(self._endpoint, ca_file)
         self._hub = hub
         self._group = group
         self._start = (start or Start()).checked()
         self._client = self._new_client()
 
     def _new_client(self) -> EventHubConsumerClient:
+        if self._credential is not None:
+            return EventHubConsumerClient(
+                self._endpoint.host, self._hub, self._group, self._credential, **self._ways
+            )
         return EventHubConsumerClient.from_connection_string(
-            self._connection_string,
-            consumer_group=self._group,
-            eventhub_name=self._hub,
-            **self._ways,
+            self._address, consumer_group=self._group, eventhub_name=self._hub, **self._ways
         )
 
     def _place(self, partition: PartitionId) -> str:

@@ -14,14 +14,16 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from azure.core.credentials import AccessToken
 
-from contract.source.hubs import SourceWorld, bodies_from
+from contract.source.hubs import SourceWorld, bodies_from, failure_of
 from support.certificates import make_certificates
 from support.wait import wait_until_async
+from tidegate.commands import sources
 from tidegate.commands.sources import open_hub
 from tidegate.group_file.source_spec import EventHubsSpec, TransportKind
 from tidegate.model import BEGINNING
-from tidegate.ports import SourceError
+from tidegate.ports import NotUnderstoodError, SourceError
 from tidegate.sources.choose import ChosenSource
 from tidegate.sources.eventhubs_sdk import SdkSource
 from tidegate.sources.start import Start
@@ -192,6 +194,59 @@ async def test_a_service_that_drops_everybody_is_read_by_our_receiver_once_it_is
         assert await reading == [b"one", b"two"]
     assert not place.source.has_fallen_back
     assert place.said == []
+
+
+@pytest.mark.parametrize("condition", ["amqp:not-implemented", "amqp:invalid-field"])
+async def test_what_the_service_says_that_it_does_not_understand_the_sdk_asks_at_once(
+    place: Place, condition: str
+) -> None:
+    reader = place.source.reader("0", BEGINNING, 1)
+    await reader.open()
+    assert await bodies_from(reader, 2) == [b"one", b"two"]
+    place.world.inject("detach_link", condition=condition, description="what is this?")
+    error = await failure_of(reader.receive)
+    await reader.close()
+    assert isinstance(error, SourceError)
+    assert place.source.has_fallen_back
+    (line,) = place.said
+    assert condition in line
+    assert await place.read(2) == [b"one", b"two"]
+
+
+class Identity:
+    """A credential whose tokens the hub takes unseen."""
+
+    async def get_token(self, *_scopes: str, **_options: object) -> AccessToken:
+        return AccessToken("token", int(time.time()) + 3_600)
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+async def test_a_group_with_an_identity_can_be_read_by_the_sdk_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def identity(_stack: AsyncExitStack) -> Identity:
+        return Identity()
+
+    monkeypatch.setattr(sources, "_identity", identity)
+    made = make_certificates(tmp_path)
+    with running_hub(tls_port=0, certificate=made.certificate, private_key=made.private_key) as hub:
+        hub.add_hub("secure", 2)
+        namespace = f"localhost:{hub.tls_port}"
+        spec = EventHubsSpec("secure", namespace=namespace, ca_file=str(made.authority))
+        said: list[str] = []
+        async with AsyncExitStack() as stack:
+            source = await open_hub(spec, namespace, stack, said.append, Start())
+            try:
+                assert isinstance(source, ChosenSource)
+                assert await source.partitions() == ("0", "1")
+                source.change(NotUnderstoodError("the service said something new"))
+                assert isinstance(source.current, SdkSource)
+                assert await source.partitions() == ("0", "1")
+            finally:
+                await source.close()
+        assert len(said) == 1
 
 
 @pytest.mark.parametrize("web_sockets", [False, True])

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tidegate.ports import SourceError, StolenError, of_lost_position
+from tidegate.ports import NotUnderstoodError, SourceError, StolenError, of_lost_position
 from tidegate_amqp import Error
 
 LINK_STOLEN = "amqp:link:stolen"
@@ -67,9 +67,9 @@ _FATAL = {
     "com.microsoft:argument-out-of-range": "The hub has no such partition.",
     "amqp:resource-limit-exceeded": "Stop other receivers of this consumer group, or use another.",
     "amqp:not-allowed": "The service does not let this link be made.",
-    "amqp:not-implemented": "The service does not know what it was asked for.",
-    "amqp:invalid-field": "The service does not know what it was asked for.",
 }
+# The service says that it does not understand us.
+_NOT_UNDERSTOOD = ("amqp:decode-error", "amqp:invalid-field", "amqp:not-implemented")
 
 
 def level_in(text: str) -> int | None:
@@ -91,6 +91,9 @@ def trouble_of(error: Error | None, place: str, right: str = LISTEN) -> Trouble:
         found = _WAIT.search(text)
         wait_s = min(float(found.group(1)), _LONGEST_WAIT_S) if found else _BUSY_S
         return Trouble(Kind.PASSING, SourceError(said), at_least_s=wait_s)
+    if error.condition in _NOT_UNDERSTOOD:
+        said = f"{said}. The service does not know what it was asked for"
+        return Trouble(Kind.FATAL, NotUnderstoodError(said))
     advice = _FATAL.get(error.condition)
     if advice is not None:
         said = f"{said} {advice.format(right=right)}"
