@@ -1,7 +1,7 @@
 """Go and Rust: the programs by which the hub's contract is played with their official SDKs.
 
 Rules: standard library only. The toolchains are the machine's own; if one is missing or too old,
-the message names where to get it and nothing is done. go.sum and Cargo.lock pin what is fetched.
+the message names where to get it and nothing is done. go.sum and Cargo.lock pin all fetches.
 Go's modules and build are kept below `.tools/go`, Rust's build below `.tools/rust`; crates stay in
 cargo's own cache. Cargo.lock names versions and hashes and no address, as all locks of this tree:
 cargo builds a copy of the program whose lock has them.
@@ -29,8 +29,8 @@ class Toolchain:
     language: str
     program: str
     oldest: tuple[int, int]
-    says_version: tuple[str, ...]
-    installed_as: str
+    version_command: tuple[str, ...]
+    install_page: str
     sources: tuple[str, ...]
     size: Size
     # The commands, for a source and a target, once the source is ready.
@@ -51,7 +51,7 @@ def _go_environment(target: Path) -> dict[str, str]:
         "GOCACHE": str(target / "cache"),
         "GOMODCACHE": str(target / "modules"),
         "GOFLAGS": "-mod=readonly",
-        # A machine whose Go is too old is told so, and fetches no other.
+        # Go fetches no other version of itself.
         "GOTOOLCHAIN": "local",
     }
 
@@ -65,7 +65,7 @@ def _build_rust(source: Path, target: Path) -> list[Command]:
     copy = target / "source"
     shutil.rmtree(copy, ignore_errors=True)
     left_out = shutil.ignore_patterns("*.py", "__pycache__")
-    # With times of now: cargo compiles what is newer than its last build.
+    # With times of now: cargo compiles files that are newer than its last build.
     shutil.copytree(source, copy, ignore=left_out, copy_function=shutil.copy)
     lock = (source / "Cargo.lock").read_text(encoding="utf-8")
     named = _OF_A_REGISTRY.sub(rf'\1source = "{_REGISTRY}"\n', lock)
@@ -95,15 +95,15 @@ def require_toolchain(chain: Toolchain) -> None:
     there = "there is none" if found is None else f"this is {'.'.join(map(str, found))}"
     raise StopError(
         f"This target wants {chain.language} {wanted} or newer ({chain.program}), and {there}. "
-        f"Install it as {chain.installed_as} says, then run the same command again."
+        f"Install it ({chain.install_page}), then run the same command again."
     )
 
 
 def _version_of(chain: Toolchain) -> tuple[int, int] | None:
     if shutil.which(chain.program) is None:
         return None
-    told = subprocess.run(chain.says_version, capture_output=True, text=True, check=False)
-    version = re.search(r"\b(?:go)?(\d+)\.(\d+)", told.stdout)
+    output = subprocess.run(chain.version_command, capture_output=True, text=True, check=False)
+    version = re.search(r"\b(?:go)?(\d+)\.(\d+)", output.stdout)
     return (int(version[1]), int(version[2])) if version else None
 
 
@@ -118,8 +118,8 @@ def build_program(chain: Toolchain, root: Path, source: Path, name: str) -> None
     target.mkdir(parents=True, exist_ok=True)
     require_space(target, chain.size)
     log = root / ".tools" / "logs" / f"{name}.log"
-    what = f"the {chain.language} SDK, and the program that runs it"
-    with step(what, chain.size, [target]):
+    title = f"the {chain.language} SDK, and the program that runs it"
+    with step(title, chain.size, [target]):
         for command in chain.commands(source, target):
             run(command, log, cwd=source, env=chain.environment(target))
     write_stamp(stamp, key)

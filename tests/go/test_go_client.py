@@ -1,7 +1,7 @@
 """The official Go SDK in a part of the hub's contract: `make test-go` builds it and runs this.
 
-One Go process plays all cases that this run of pytest asks for, each on a hub of its own. Its two
-processors that share a checkpoint store on Azurite are in processes of their own.
+One Go process plays the selected cases, each on a hub of its own. Of two processors that share a
+checkpoint store on Azurite, one is a separate process, which is killed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from support.tree import ROOT
 
 PROGRAM = [str(ROOT / ".tools" / "go" / "contract")]
 
-# What this client plays of the contract.
+# The part of the contract that this client plays.
 NAMES = (
     "send_one",
     "send_many",
@@ -64,7 +64,7 @@ NAMES = (
     "checkpoint_and_resume",
     "processors_balance_and_one_dies",
 )
-# What every other way has to carry: many events, large frames, requests, positions, a theft, and
+# The scenarios for every other way: many events, large frames, requests, positions, a theft, and
 # processors.
 BY_EVERY_WAY = (
     "send_many",
@@ -86,8 +86,8 @@ def go_run(
     request: pytest.FixtureRequest, azurite: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LineRun]:
     folder = tmp_path_factory.mktemp("go")
-    with staged("go", cases_asked_for(request), folder, azurite) as (told, _authority):
-        run = LineRun(PROGRAM, folder / "stderr.log", told=told)
+    with staged("go", cases_asked_for(request), folder, azurite) as (contract, _authority):
+        run = LineRun(PROGRAM, folder / "stderr.log", told=contract)
         yield run
         run.stop()
 

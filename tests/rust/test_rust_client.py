@@ -1,7 +1,7 @@
 """The official Rust SDK in a part of the hub's contract: `make test-rust` builds it and runs this.
 
-One Rust process plays all cases that this run of pytest asks for, each on a hub of its own. Two
-processors share the SDK's checkpoint store in memory: its store on blobs lags behind this version.
+One Rust process plays the selected cases, each on a hub of its own. Two processors share the SDK's
+checkpoint store in memory: its store on blobs lags behind this version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from support.tree import ROOT
 
 PROGRAM = [str(ROOT / ".tools" / "rust" / "debug" / "tidegate-contract")]
 
-# What this client plays of the contract. It has WebSockets with TLS alone.
+# The part of the contract that this client plays. It has WebSockets with TLS alone.
 NAMES = (
     "send_one",
     "send_many",
@@ -64,8 +64,8 @@ def rust_run(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LineRun]:
     folder = tmp_path_factory.mktemp("rust")
-    with staged("rust", cases_asked_for(request), folder) as (told, authority):
-        run = LineRun(PROGRAM, folder / "stderr.log", env=trusting(authority), told=told)
+    with staged("rust", cases_asked_for(request), folder) as (contract, authority):
+        run = LineRun(PROGRAM, folder / "stderr.log", env=trusting(authority), told=contract)
         yield run
         run.stop()
 
@@ -80,11 +80,11 @@ def test_the_rust_client_refuses_an_authority_that_it_does_not_know(
     way: str, tmp_path: Path
 ) -> None:
     (case,) = cases(["send_one"], way)
-    with staged("rust", [case], tmp_path) as (told, _authority):
+    with staged("rust", [case], tmp_path) as (contract, _authority):
         (tmp_path / "other").mkdir()
         other = make_certificates(tmp_path / "other")
         ran = subprocess.run(
-            PROGRAM, input=told, env=trusting(other.authority), capture_output=True, text=True,
+            PROGRAM, input=contract, env=trusting(other.authority), capture_output=True, text=True,
             check=True, timeout=120,
         )  # fmt: skip
     outcome = json.loads(ran.stdout)

@@ -1,7 +1,7 @@
 """Scenarios by every way to a hub: plain or with TLS, by TCP or by WebSockets.
 
-Rules: each case has a hub of its own, and a container where processors play it. With TLS the hub
-shows a certificate of an authority that the tests have made for themselves.
+Rules: each case has a hub of its own, and a container if processors play it. With TLS the hub shows
+a certificate that the tests' own authority has signed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TCP, TLS, WS, WSS = "tcp", "tls", "ws", "wss"
 _WITH_TLS = (TLS, WSS)
 _WEB_SOCKETS = (WS, WSS)
 
-# What only TLS has, beside the contract.
+# A scenario of TLS alone, beside the contract.
 UNKNOWN_AUTHORITY = Scenario(
     "an_unknown_authority_is_refused", "A hub whose authority the client does not know is refused."
 )
@@ -83,8 +83,8 @@ def _stage(case: Case, language: str, server: RunningHub, authority: Path) -> di
 def staged(
     language: str, chosen: Sequence[Case], folder: Path, azurite: str = ""
 ) -> Iterator[tuple[str, Path]]:
-    """What a program is told to play these cases, and the authority that it has to trust, while the
-    hubs are there."""
+    """The input of a program that plays these cases, and the authority that it has to trust, while
+    the hubs are there."""
     made = make_certificates(folder)
     options: dict[str, Any] = {
         "tls_port": 0, "certificate": made.certificate, "private_key": made.private_key,
@@ -102,5 +102,5 @@ def staged(
                 with BlobServiceClient.from_connection_string(azurite) as blobs:
                     blobs.create_container(stage["hub"])
             stages[case.name] = stage
-        told = json.dumps({"stages": stages, "keyPartitions": KEY_PARTITIONS})
-        yield told, made.authority
+        contract = json.dumps({"stages": stages, "keyPartitions": KEY_PARTITIONS})
+        yield contract, made.authority

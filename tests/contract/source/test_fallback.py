@@ -1,4 +1,4 @@
-"""A service that drops the connection on what our receiver says is read by the official SDK.
+"""A service that drops the connections of our receiver is read by the official SDK.
 
 Such a service is a relay in front of a real hub. It knows our receiver by its container id, and
 cuts its connection once a given exchange has begun.
@@ -50,7 +50,7 @@ EXCHANGES = {
 
 
 class Relay:
-    """Passes bytes on to a hub, and cuts clients once they have sent what it does not like."""
+    """A relay to a hub that cuts clients once they have sent the bytes that it dislikes."""
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -120,7 +120,7 @@ class Place:
         self.world = world
         self.relay = relay
         self.source = source
-        self.said: list[str] = []
+        self.reports: list[str] = []
 
     async def read(self, count: int) -> list[bytes]:
         """Events as the runtime gets them: it asks again for what failed and may pass."""
@@ -142,13 +142,13 @@ async def place(native: SourceWorld) -> AsyncIterator[Place]:
     relay = Relay(native.server.port)
     await relay.start()
     text = native.server.connection_string.replace(f":{native.server.port}", f":{relay.port}")
-    said: list[str] = []
+    reports: list[str] = []
     async with AsyncExitStack() as stack:
         spec = EventHubsSpec(native.hub, "$default")
-        source = await open_hub(spec, text, stack, said.append, Start())
+        source = await open_hub(spec, text, stack, reports.append, Start())
         assert isinstance(source, ChosenSource)
         made = Place(native, relay, source)
-        made.said = said
+        made.reports = reports
         native.send([b"one", b"two"])
         yield made
         await source.close()
@@ -156,7 +156,7 @@ async def place(native: SourceWorld) -> AsyncIterator[Place]:
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES)
-async def test_what_a_service_drops_at_an_exchange_of_ours_the_sdk_reads_and_it_is_reported(
+async def test_the_sdk_reads_a_service_that_drops_an_exchange_of_ours_and_it_is_reported(
     place: Place, exchange: str
 ) -> None:
     place.relay.disliked = EXCHANGES[exchange]
@@ -165,7 +165,7 @@ async def test_what_a_service_drops_at_an_exchange_of_ours_the_sdk_reads_and_it_
         assert await place.read(2) == [b"one", b"two"]
     print(f"{exchange}: {time.monotonic() - begun:.1f} s, {place.relay.cuts_of_ours} cuts")
     assert place.source.has_fallen_back
-    (line,) = place.said
+    (line,) = place.reports
     assert "the official SDK reads" in line
     assert "was lost" in line
 
@@ -176,9 +176,9 @@ async def test_a_service_that_drops_everybody_is_read_by_our_receiver_once_it_is
 ) -> None:
     relay = place.relay
     relay.only_ours = False
-    # The SDK has no such id; what both say first is the name of the protocol.
+    # The SDK has no such id. Both begin with the name of the protocol.
     relay.disliked = b"AMQP" if exchange == "the open" else EXCHANGES[exchange]
-    # Nobody asks the SDK for more than the hub's partitions.
+    # The SDK is asked for the hub's partitions, and attaches no reader.
     asks_sdk = exchange != "the attach of a reader"
     reading = asyncio.create_task(place.read(2))
     await wait_until_async(
@@ -193,11 +193,11 @@ async def test_a_service_that_drops_everybody_is_read_by_our_receiver_once_it_is
     async with asyncio.timeout(LIMIT_S):
         assert await reading == [b"one", b"two"]
     assert not place.source.has_fallen_back
-    assert place.said == []
+    assert place.reports == []
 
 
 @pytest.mark.parametrize("condition", ["amqp:not-implemented", "amqp:invalid-field"])
-async def test_what_the_service_says_that_it_does_not_understand_the_sdk_asks_at_once(
+async def test_a_refusal_that_says_not_understood_changes_to_the_sdk_at_once(
     place: Place, condition: str
 ) -> None:
     reader = place.source.reader("0", BEGINNING, 1)
@@ -208,7 +208,7 @@ async def test_what_the_service_says_that_it_does_not_understand_the_sdk_asks_at
     await reader.close()
     assert isinstance(error, SourceError)
     assert place.source.has_fallen_back
-    (line,) = place.said
+    (line,) = place.reports
     assert condition in line
     assert await place.read(2) == [b"one", b"two"]
 
@@ -235,9 +235,9 @@ async def test_a_group_with_an_identity_can_be_read_by_the_sdk_too(
         hub.add_hub("secure", 2)
         namespace = f"localhost:{hub.tls_port}"
         spec = EventHubsSpec("secure", namespace=namespace, ca_file=str(made.authority))
-        said: list[str] = []
+        reports: list[str] = []
         async with AsyncExitStack() as stack:
-            source = await open_hub(spec, namespace, stack, said.append, Start())
+            source = await open_hub(spec, namespace, stack, reports.append, Start())
             try:
                 assert isinstance(source, ChosenSource)
                 assert await source.partitions() == ("0", "1")
@@ -246,7 +246,7 @@ async def test_a_group_with_an_identity_can_be_read_by_the_sdk_too(
                 assert await source.partitions() == ("0", "1")
             finally:
                 await source.close()
-        assert len(said) == 1
+        assert len(reports) == 1
 
 
 @pytest.mark.parametrize("web_sockets", [False, True])

@@ -1,4 +1,4 @@
-"""Set-up of Go and Rust: what is missing is said with where to get it, and built once."""
+"""Set-up of Go and Rust: a missing toolchain is named with its source, and a build is done once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMALL = Size(1, 1)
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Toolchain, str], Path]:
-    """Makes a machine that has just this toolchain; it notes what it was called for."""
+    """A machine with this toolchain alone, which writes its calls to a file."""
     programs = tmp_path / "bin"
     programs.mkdir()
     monkeypatch.setenv("PATH", str(programs))
@@ -37,25 +37,25 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Toolch
 
 
 @pytest.mark.parametrize(
-    ("chain", "said", "complaint"),
+    ("chain", "version", "message"),
     [
-        (GO, "", r"wants Go 1\.25 or newer \(go\), and there is none\. .* https://go\.dev/doc/"),
+        (GO, "", r"wants Go 1\.25 or newer \(go\), and there is none\. .*https://go\.dev/doc/"),
         (GO, "go version go1.24.9 linux/amd64", r"Go 1\.25 or newer .* this is 1\.24\."),
-        (RUST, "", r"wants Rust 1\.88 or newer \(cargo\), and there is none\. .* https://rustup"),
+        (RUST, "", r"wants Rust 1\.88 or newer \(cargo\), and there is none\. .*https://rustup"),
         (RUST, "cargo 1.63.0", r"Rust 1\.88 or newer .* this is 1\.63\."),
     ],
 )
-def test_what_is_missing_or_too_old_is_said_with_where_to_get_it(
-    chain: Toolchain, said: str, complaint: str, machine: Callable[[Toolchain, str], Path]
+def test_a_toolchain_that_is_missing_or_too_old_is_named_with_where_to_get_it(
+    chain: Toolchain, version: str, message: str, machine: Callable[[Toolchain, str], Path]
 ) -> None:
-    if said:
-        machine(chain, said)
-    with pytest.raises(StopError, match=complaint):
+    if version:
+        machine(chain, version)
+    with pytest.raises(StopError, match=message):
         sdk_env.require_toolchain(chain)
 
 
 @pytest.mark.parametrize(
-    ("chain", "said"),
+    ("chain", "version"),
     [
         (GO, "go version go1.25.0 linux/amd64"),
         (GO, "go version go2.0 linux/arm64"),
@@ -63,9 +63,9 @@ def test_what_is_missing_or_too_old_is_said_with_where_to_get_it(
     ],
 )
 def test_the_oldest_and_newer_ones_are_taken(
-    chain: Toolchain, said: str, machine: Callable[[Toolchain, str], Path]
+    chain: Toolchain, version: str, machine: Callable[[Toolchain, str], Path]
 ) -> None:
-    machine(chain, said)
+    machine(chain, version)
     sdk_env.require_toolchain(chain)
 
 
@@ -91,7 +91,7 @@ def calls(root: Path) -> list[str]:
     [(GO, "go.sum", ["vet", "build"]), (RUST, "Cargo.lock", ["build"])],
     ids=["go", "rust"],
 )
-def test_a_program_is_built_once_and_again_when_what_it_is_made_of_changes(
+def test_a_program_is_built_once_and_again_when_a_source_of_it_changes(
     chain: Toolchain,
     lock: str,
     steps: list[str],

@@ -1,4 +1,4 @@
-"""When drops of a connection mean that this transport is not understood, in virtual time."""
+"""Drops of a connection that mean that this transport is not understood, in virtual time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ATTACH = "the attach to partition 3"
 
 
 class Service:
-    """What answers the SDK or does not, and how often it was asked."""
+    """A service that answers the SDK or does not, and counts its questions."""
 
     def __init__(self, *, answers: bool) -> None:
         self.answers = answers
@@ -42,7 +42,7 @@ async def drop(exchanges: DroppedExchanges, name: str = ATTACH) -> None:
 
 
 async def drops_until(exchanges: DroppedExchanges, seconds: float) -> float | None:
-    """When the drops were found to mean that we are not understood; None if they never were."""
+    """The seconds until drops meant that this transport is not understood; None if never."""
     begun = now()
     while now() - begun < seconds:
         try:

@@ -1,4 +1,4 @@
-"""Whether a service ends connections because of what this transport says.
+"""The difference between a service that goes away and one that does not understand this transport.
 
 Rules:
 - An exchange is the opening of a connection, a request or an attach. It is in doubt when the
@@ -19,17 +19,17 @@ from collections.abc import Awaitable, Callable, Iterator
 from tidegate.ports import NotUnderstoodError, SourceError
 from tidegate.sources.native.refusals import DroppedError
 
-# How often in a row an exchange is dropped before the SDK is asked.
+# Drops of an exchange in a row before the SDK is asked.
 _DROPS = 2
-# What a service does while it moves a partition or restarts is over sooner.
+# A service that moves a partition or restarts is back sooner.
 _LONG_S = 10.0
-# How long the SDK has for its answer, and how long it is not asked again.
+# The time that the SDK has for its answer, and the pause before it is asked again.
 _ANSWER_S = 10.0
 _AGAIN_S = 5.0
 
 
 class _Doubt:
-    """An exchange that was dropped: since when, and how often in a row."""
+    """An exchange that was dropped: the time of the first drop, and the drops in a row."""
 
     def __init__(self, since: float) -> None:
         self.since = since

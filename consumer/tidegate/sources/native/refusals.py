@@ -33,8 +33,8 @@ _LONGEST_WAIT_S = 60.0
 
 
 class DroppedError(SourceError):
-    """The service ended a connection, or a link without a reason. In the middle of an exchange that
-    may be for what was said: see dropped.py."""
+    """The service ended a connection, or a link without a reason; dropped.py counts those that end
+    an exchange."""
 
 
 class Kind(StrEnum):
@@ -68,7 +68,7 @@ _FATAL = {
     "amqp:resource-limit-exceeded": "Stop other receivers of this consumer group, or use another.",
     "amqp:not-allowed": "The service does not let this link be made.",
 }
-# The service says that it does not understand us.
+# Conditions of a service that does not understand this transport.
 _NOT_UNDERSTOOD = ("amqp:decode-error", "amqp:invalid-field", "amqp:not-implemented")
 
 

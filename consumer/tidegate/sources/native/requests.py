@@ -26,7 +26,7 @@ CBS = "$cbs"
 MANAGEMENT = "$management"
 
 _CORRELATION_ID = 5
-# A request that says all in its properties: a message has a body all the same (AMQP 1.0, 3.2).
+# The body of a request that is all properties: a message must have one (AMQP 1.0, 3.2).
 _NO_VALUE = encode_described(VALUE, NULL)
 
 
