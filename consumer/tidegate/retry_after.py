@@ -2,7 +2,8 @@
 
 Rules: it is seconds, or a date as HTTP writes it. A date is of the server's clock, so what is left
 until then is counted from the answer's own `Date`; where there is none, from our clock. What cannot
-be read asks for nothing.
+be read asks for nothing. Nobody is left alone for longer than LONGEST_S: an answer may be garbled,
+and one that asks for a year must not stop a member for a year.
 """
 
 from __future__ import annotations
@@ -10,6 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from math import isnan
+
+# Of seconds.
+LONGEST_S = 300.0
+
+
+def bounded_s(seconds: float) -> float | None:
+    """A pause that was asked for, none below 0 and none above LONGEST_S; None for no number."""
+    return None if isnan(seconds) else min(max(seconds, 0.0), LONGEST_S)
 
 
 def asked_s(headers: Mapping[str, str], now: float) -> float | None:
@@ -19,11 +29,11 @@ def asked_s(headers: Mapping[str, str], now: float) -> float | None:
     """
     asked = (headers.get("Retry-After") or "").strip()
     if asked.isascii() and asked.isdecimal():
-        return float(asked)
+        return bounded_s(float(asked))
     until, since = _seconds(asked), _seconds(headers.get("Date") or "")
     if until is None:
         return None
-    return max(until - (since if since is not None else now), 0.0)
+    return bounded_s(until - (since if since is not None else now))
 
 
 def _seconds(date: str) -> float | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 
 from azure.core import MatchConditions
-from azure.core.exceptions import AzureError, HttpResponseError
+from azure.core.exceptions import HttpResponseError
 
 from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.blob_reads import list_blobs
@@ -35,8 +35,9 @@ async def erase(client: Container, blobs: BlobSettings, names: GroupNames) -> in
         room = asyncio.Semaphore(_AT_ONCE)
         async with asyncio.timeout(blobs.timeout_s * _TIMES):
             gone = await asyncio.gather(*(_remove(client, row, room) for row in ours))
-    except (AzureError, TimeoutError, ValueError, OSError) as problem:
-        # None of the texts of these is safe to show, so none is kept as a cause.
+    except Exception as problem:
+        # Whatever an answer was, it ends this and nothing else. None of the texts of these is safe
+        # to show, so none is kept as a cause.
         raise refusal_of(problem, Spot.of(blobs, names.prefix)) from None
     return gone.count(False)
 

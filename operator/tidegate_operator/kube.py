@@ -28,7 +28,7 @@ from kubernetes.client.exceptions import ApiException
 
 from tidegate_operator.facts import trimmed
 from tidegate_operator.kinds import POD, Document, Kind, name_of
-from tidegate_operator.kube_answers import document_in, words_of
+from tidegate_operator.kube_answers import checked, dict_in, document_in, items_in, words_of
 from tidegate_operator.kube_errors import Conflict, Denied, Invalid, NotThere, refusal, silence
 from tidegate_operator.objects import FIELD_MANAGER, Documents
 from tidegate_operator.wording import stopped
@@ -78,7 +78,8 @@ class Kube:
         """An object. Raises NotThere."""
         accept = _METADATA.format("") if metadata_only else _JSON
         what = f"read {kind.name} {namespace}/{name}"
-        return await self._ask(what, "GET", kind.path(namespace, name), accept=accept)
+        found = await self._ask(what, "GET", kind.path(namespace, name), accept=accept)
+        return checked(what, found)
 
     async def metadata_of(self, kind: Kind, namespace: str, name: str) -> Document | None:
         """An object's metadata alone, without what is in it; None where it is not there."""
@@ -113,7 +114,7 @@ class Kube:
         name = name_of(document)
         query = {**self._manager, "force": "true"}
         path = name.kind.path(name.namespace, name.name)
-        return await self._ask(f"apply {name}", "PATCH", path, query, document, _APPLY)
+        return await self._written(f"apply {name}", "PATCH", path, query, document, _APPLY)
 
     async def patch(
         self,
@@ -132,7 +133,7 @@ class Kube:
         if fence:
             body["metadata"] = {**body.get("metadata", {}), **fence}
         what, path = f"change {kind.name} {namespace}/{name}", kind.path(namespace, name)
-        return await self._ask(what, "PATCH", path, self._manager, body, _MERGE)
+        return await self._written(what, "PATCH", path, self._manager, body, _MERGE)
 
     async def patch_status(
         self, kind: Kind, namespace: str, name: str, status: Mapping[str, Any], *,
@@ -147,7 +148,7 @@ class Kube:
         what = f"write the status of {kind.name} {namespace}/{name}"
         path = kind.path(namespace, name, "status")
         try:
-            return await self._ask(what, "PATCH", path, self._manager, steps, _STEPS)
+            return await self._written(what, "PATCH", path, self._manager, steps, _STEPS)
         except Invalid as problem:
             if problem.flaws:
                 raise
@@ -158,19 +159,20 @@ class Kube:
         """Makes an object. Raises AlreadyThere."""
         name = name_of(document)
         path = name.kind.list_path(name.namespace)
-        return await self._ask(f"create {name}", "POST", path, self._manager, document)
+        return await self._written(f"create {name}", "POST", path, self._manager, document)
 
     async def replace(self, document: Document) -> Document:
         """Writes a whole object, of the resourceVersion in it. Raises Conflict, NotThere."""
         name = name_of(document)
         path = name.kind.path(name.namespace, name.name)
-        return await self._ask(f"replace {name}", "PUT", path, self._manager, document)
+        return await self._written(f"replace {name}", "PUT", path, self._manager, document)
 
     async def review(self, kind: Kind, spec: Mapping[str, Any]) -> Document:
         """What the API server says to a question of access: a status, of which nothing is kept."""
         body = {"apiVersion": kind.api_version, "kind": kind.name, "spec": dict(spec)}
-        answer = await self._ask(f"ask for a {kind.name}", "POST", kind.list_path(), None, body)
-        return answer.get("status") or {}
+        what = f"ask for a {kind.name}"
+        answer = await self._ask(what, "POST", kind.list_path(), None, body)
+        return dict_in(what, answer.get("status"))
 
     async def through(
         self, namespace: str, pod: str, port: int, verb: str, path: str, body: Any = None
@@ -206,6 +208,10 @@ class Kube:
         await asyncio.to_thread(self._pool.shutdown)
         self._api.close()
 
+    async def _written(self, what: str, *request: Any) -> Document:
+        """The object as it is after a write."""
+        return checked(what, await self._ask(what, *request), is_read=False)
+
     async def _listed(self, what: str, path: str, query: dict[str, str], accept: str) -> Documents:
         found: Documents = []
         going_on = ""
@@ -214,10 +220,13 @@ class Kube:
             if going_on:
                 page["continue"] = going_on
             answer = await self._ask(what, "GET", path, page, accept=accept)
-            found += [trimmed(each) for each in answer.get("items") or ()]
-            going_on = answer.get("metadata", {}).get("continue") or ""
+            items, before = items_in(what, answer), going_on
+            found += [trimmed(each) for each in items]
+            going_on = str((answer.get("metadata") or {}).get("continue") or "")
             if not going_on:
                 return found
+            if going_on == before:
+                raise silence(what, "its list begins again and again")
 
     async def _ask(
         self,
@@ -251,6 +260,9 @@ class Kube:
             raise silence(what, words_of(problem)) from problem
         except config.ConfigException as problem:
             raise Denied(f"{what}: there are no credentials: {problem}. Renew them.") from problem
+        except Exception as problem:
+            # An answer that the client itself cannot read: a header, a redirect, an encoding.
+            raise silence(what, f"its answer is none: {words_of(problem)}") from problem
         if not 200 <= response.status <= 299:
             raise refusal(what, response.status, answer, response.headers, time.time())
         return document_in(what, answer)

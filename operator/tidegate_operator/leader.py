@@ -216,6 +216,11 @@ class Leader:
         except LeaseUnreachable as problem:
             self._complain(str(problem))
             return False
+        except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as problem:
+            # What answered, or what somebody wrote there, is no Lease.
+            self._lease = None
+            self._complain(f"the Lease cannot be read ({type(problem).__name__}: {problem})")
+            return False
         self._complain("")
         return held
 

@@ -17,8 +17,6 @@ import asyncio
 from collections import defaultdict
 from dataclasses import replace
 
-from azure.core.exceptions import AzureError
-
 from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.blob_reads import list_blobs
 from tidegate.ledger.containers import Container
@@ -55,8 +53,9 @@ class QuickLooks:
                 entries, server_time = await list_blobs(
                     self._client, self._prefix, self._blobs.page_size, self._relisting.page
                 )
-        except (AzureError, TimeoutError, ValueError, OSError) as problem:
-            # None of the texts of these is safe to show, so none is kept as a cause.
+        except Exception as problem:
+            # Whatever an answer was, it ends this look and nothing else. None of the texts of
+            # these is safe to show, so none is kept as a cause.
             raise refusal_of(problem, Spot.of(self._blobs, self._prefix)) from None
         self._relisting.finish()
         said = listing_of(entries, server_time)

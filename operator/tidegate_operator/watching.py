@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from tidegate_operator.cache import WATCHED, Cache, Place, Version, differing, missed
 from tidegate_operator.engines.inputs import GROUP_LABEL
 from tidegate_operator.kinds import CONSUMER_GROUP, Document, Kind
-from tidegate_operator.kube_errors import KubeError
+from tidegate_operator.kube_errors import KubeError, silence
 from tidegate_operator.objects import Api, Heard
 from tidegate_operator.settings import OperatorSettings
 
@@ -160,12 +160,15 @@ async def list_versions(kube: Api, namespaces: Sequence[str], kind: Kind) -> dic
     found: list[Document] = []
     for namespace in namespaces or (None,):
         found += await kube.list(kind, namespace, labels=labels, metadata_only=True)
-    return {
-        Place(each["metadata"]["namespace"], each["metadata"]["name"]): Version(
-            each["metadata"]["uid"], each["metadata"]["resourceVersion"]
-        )
-        for each in found
-    }
+    try:
+        return {
+            Place(each["metadata"]["namespace"], each["metadata"]["name"]): Version(
+                each["metadata"]["uid"], each["metadata"]["resourceVersion"]
+            )
+            for each in found
+        }
+    except KeyError as lacking:
+        raise silence(f"list {kind.resource}", f"an object has no {lacking}") from lacking
 
 
 def _gone(place: Place, known: Version) -> Document:

@@ -16,8 +16,6 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from azure.core.exceptions import AzureError
-
 from tidegate.commands import wiring
 from tidegate.commands.codes import Code
 from tidegate.commands.ledgers import LeasePlace
@@ -116,7 +114,9 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
             f"a lease was changed meanwhile and cannot be read: {problem}. Stop whoever runs, and "
             "see what stands there with --dry-run.",
         ) from None
-    except (AzureError, TimeoutError, OSError) as problem:
+    except (SettingsError, LedgerError):
+        raise
+    except Exception as problem:
         raise refusal_of(problem, Spot.of(leases)) from None
 
 

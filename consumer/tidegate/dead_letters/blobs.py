@@ -129,8 +129,10 @@ class BlobLetters:
         try:
             async with asyncio.timeout(_LONG_S):
                 yield
-        except (AzureError, TimeoutError, OSError) as problem:
-            # None of their texts is safe to show.
+        except (DeadLetterError, LetterError):
+            raise
+        except Exception as problem:
+            # Whatever an answer was. None of their texts is safe to show.
             said = refusal_of(problem, Spot.of(self._settings, name))
             raise DeadLetterError(str(said)) from None
 

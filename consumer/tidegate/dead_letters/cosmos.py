@@ -169,6 +169,12 @@ class ContainerLetters:
             raise DeadLetterError(self._said(status, error.message or "")) from error
         except AzureError as error:
             raise DeadLetterError(trouble_of(self._where, None, str(error)).message) from error
+        except (DeadLetterError, LetterError):
+            raise
+        except Exception as error:
+            raise DeadLetterError(
+                f"{self._where}: an answer could not be understood ({type(error).__name__})"
+            ) from error
 
     def _said(self, status: int | None, words: str) -> str:
         match status:

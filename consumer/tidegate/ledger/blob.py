@@ -109,8 +109,11 @@ class BlobLedger:
             assert place is not None
             message = layout.flaw(place, name, problem).problem
             raise LedgerError(Refusal.INVALID, message) from None
-        except (AzureError, TimeoutError, ValueError, OSError) as problem:
-            # None of the texts of these is safe to show, so none is kept as a cause.
+        except LedgerError:
+            raise
+        except Exception as problem:
+            # Whatever an answer was, it ends this operation and nothing else. None of the texts of
+            # these is safe to show, so none is kept as a cause.
             raise self._refused(problem, name) from None
 
     async def close(self) -> None:
@@ -262,13 +265,13 @@ class BlobLedger:
                 # The blob that must not be there is; some services name its lease instead.
                 raise LedgerError(Refusal.EXISTS, str(refused)) from None
             raise
-        return blob_reads.bare(str(written["etag"]))
+        return blob_reads.bare(str(written["etag"] or ""))
 
     async def _set_metadata(
         self, name: str, metadata: dict[str, str], lease_id: str | None, condition: Condition
     ) -> str:
         written = await self._blob(name).set_blob_metadata(metadata, lease=lease_id, **condition)
-        return blob_reads.bare(str(written["etag"]))
+        return blob_reads.bare(str(written["etag"] or ""))
 
     async def _delete(self, name: str, conditions: Condition) -> None:
         try:

@@ -25,8 +25,12 @@ from tidegate.ledger.listing_xml import seconds_of
 from tidegate.model import LeaseState
 
 
-def bare(etag: str) -> str:
-    return etag.strip('"')
+def bare(etag: str | None) -> str:
+    """An ETag without its quotes. Raises ValueError for an answer that has none."""
+    found = (etag or "").strip('"')
+    if not found:
+        raise ValueError("an answer without an ETag")
+    return found
 
 
 T = TypeVar("T")
@@ -56,7 +60,7 @@ async def list_blobs(
         answer = await _list_page(container, prefix, page_size, marker)
         found, marker = read(answer.body())
         blobs += found
-        server_time = server_time or seconds_of(answer.headers["Date"])
+        server_time = server_time or seconds_of(answer.headers.get("Date") or "")
         if not marker:
             return blobs, server_time
 
@@ -117,7 +121,9 @@ async def read_whole(blob: BlobClient, name: str, version: str) -> tuple[Row, by
 def _shows_range(response: Any) -> None:
     headers = response.http_response.headers
     if response.http_response.status_code == 200 and "Content-Range" not in headers:
-        size = int(headers["Content-Length"])
+        size = int(headers.get("Content-Length") or -1)
+        if size < 0:
+            raise ValueError("an answer without a length")
         headers["Content-Range"] = f"bytes 0-{max(size - 1, 0)}/{size}"
 
 
@@ -126,7 +132,7 @@ def _row(name: str, blob: BlobProperties) -> Row:
     state = blob.lease.state
     return Row(
         name=name,
-        etag=bare(str(blob.etag)),
+        etag=bare(blob.etag),
         lease=LeaseState(str(state)) if state else LeaseState.AVAILABLE,
         # A value that is empty comes as none from a listing.
         metadata={key.lower(): value or "" for key, value in metadata.items()},

@@ -100,9 +100,10 @@ def refusal_of(problem: BaseException, spot: Spot) -> LedgerError:
     if isinstance(problem, ServiceRequestError | ServiceResponseError):
         return _unanswered(problem.inner_exception or problem, spot)
     return LedgerError(
-        Refusal.INVALID,
+        Refusal.UNKNOWN,
         f"the request for {spot}, or its answer, could not be understood "
-        f"({type(problem).__name__}). Is {spot.host} a Blob storage endpoint?",
+        f"({type(problem).__name__}): it may have been done. Is {spot.host} a Blob storage "
+        "endpoint?",
     )
 
 

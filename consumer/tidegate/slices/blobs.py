@@ -129,8 +129,10 @@ class SliceBlobs:
         try:
             async with self._room, asyncio.timeout(TIMEOUT_S):
                 yield self._client
-        except (AzureError, TimeoutError, OSError) as problem:
-            # None of their texts is safe to show.
+        except SliceStorageError:
+            raise
+        except Exception as problem:
+            # Whatever an answer was. None of their texts is safe to show.
             said = refusal_of(problem, Spot.of(self._settings, name))
             kind = SliceStorageError
             if isinstance(said, MissingContainerError):

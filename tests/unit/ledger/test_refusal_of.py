@@ -70,7 +70,8 @@ def answered(status: int, code: str = "") -> HttpResponseError:
         (400, "InvalidHeaderValue", Refusal.INVALID),
         (400, "MetadataTooLarge", Refusal.INVALID),
         (413, "RequestBodyTooLarge", Refusal.INVALID),
-        (200, "", Refusal.INVALID),
+        # It was taken, and its answer cannot be read: it may have been done.
+        (200, "", Refusal.UNKNOWN),
     ],
 )
 def test_an_answer_becomes_a_refusal(status: int, code: str, refusal: Refusal) -> None:

@@ -191,6 +191,7 @@ async def test_no_more_requests_are_under_way_than_there_are_threads(
     server: KubeServer, kube: Kube
 ) -> None:
     server.gate.clear()
+    server.answers = [(200, {"metadata": {"name": "p"}})] * 6
     asking = [asyncio.ensure_future(kube.get(POD, "homes", f"p{n}")) for n in range(6)]
     await wait_until_async(lambda: server.under_way == 2, 5, "two requests")
     server.gate.set()
@@ -240,7 +241,7 @@ async def test_bodies_and_tokens_are_in_no_log_and_no_error(
     server: KubeServer, kube: Kube, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    secret = {"data": {"events": "the-body"}}
+    secret = {"metadata": {"name": "events"}, "data": {"events": "the-body"}}
     server.answers = [(200, secret), (200, b'"the-body'), (200, b"the-body")]
     assert await kube.get(SECRET, "homes", "events") == secret
     for _ in range(2):

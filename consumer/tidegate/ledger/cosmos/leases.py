@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from azure.core.exceptions import AzureError
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
 from tidegate.ledger.cosmos.access import CosmosSettings, open_client
@@ -119,7 +118,9 @@ class ProcessorLeases:
                 f"the monitored {Spot.of(settings)} is not there: check source.cosmos.database and "
                 "container",
             ) from None
-        except (AzureError, TimeoutError, ValueError, OSError) as problem:
+        except LedgerError:
+            raise
+        except Exception as problem:
             raise refusal_of(problem, Spot.of(settings)) from None
 
     async def _asked(self, settings: CosmosSettings) -> Monitored:

@@ -15,8 +15,6 @@ import asyncio
 import uuid
 from typing import Any
 
-from azure.core.exceptions import AzureError
-
 from tidegate.ledger import layout
 from tidegate.ledger.blob import place_of
 from tidegate.ledger.cosmos.access import CosmosSettings
@@ -87,8 +85,11 @@ class CosmosLedger:
             if place is not None:
                 message = layout.flaw(place, name, problem).problem
             raise LedgerError(Refusal.INVALID, message) from None
-        except (AzureError, TimeoutError, ValueError, OSError) as problem:
-            # None of the texts of these is safe to show, so none is kept as a cause.
+        except LedgerError:
+            raise
+        except Exception as problem:
+            # Whatever an answer was, it ends this operation and nothing else. None of the texts of
+            # these is safe to show, so none is kept as a cause.
             raise refusal_of(problem, Spot.of(self._settings, name)) from None
 
     async def erase(self) -> int:
@@ -103,7 +104,9 @@ class CosmosLedger:
                     return len(items)
                 items += await self._items.below(self._ids.states_prefix)
                 gone = [await self._items.delete(item) for item in items]
-        except (AzureError, TimeoutError, ValueError, OSError) as problem:
+        except LedgerError:
+            raise
+        except Exception as problem:
             raise refusal_of(problem, Spot.of(self._settings, self._ids.prefix)) from None
         return gone.count(False)
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
+from azure.core.exceptions import AzureError, ClientAuthenticationError, ServiceRequestError
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
 from tidegate.ledger.cosmos.access import CosmosSettings
 from tidegate.ledger.refusals import MissingContainerError
 from tidegate.ports import LedgerError, Refusal
+from tidegate.retry_after import bounded_s
 
 # Sub-status of a 404: the container or the database is not there, not the item. Others are no word
 # on either, such as 1002: the replica that was asked has not come as far as what was read before.
@@ -80,6 +81,13 @@ def refusal_of(problem: BaseException, spot: Spot) -> LedgerError:
             Refusal.UNKNOWN,
             f"Nothing answers at {spot.host} for {spot}. Check the endpoint, DNS and the network.",
         )
+    if not isinstance(problem, AzureError | OSError):
+        return LedgerError(
+            Refusal.UNKNOWN,
+            f"the request for {spot}, or its answer, could not be understood "
+            f"({type(problem).__name__}): it may have been done. Is {spot.host} a Cosmos DB "
+            "endpoint?",
+        )
     return LedgerError(
         Refusal.UNKNOWN,
         f"The connection to {spot.host} was cut, for {spot} ({type(problem).__name__}): it may "
@@ -88,7 +96,7 @@ def refusal_of(problem: BaseException, spot: Spot) -> LedgerError:
 
 
 def _answered(problem: CosmosHttpResponseError, spot: Spot) -> LedgerError:
-    status, sub_status = problem.status_code or 0, int(problem.sub_status or 0)
+    status, sub_status = problem.status_code or 0, _sub_status(problem)
     seen = f"({status}/{sub_status})"
     if status == 404 and sub_status not in (0, _OWNER_IS_MISSING):
         return LedgerError(
@@ -130,6 +138,13 @@ def _answered(problem: CosmosHttpResponseError, spot: Spot) -> LedgerError:
     )
 
 
+def _sub_status(problem: CosmosHttpResponseError) -> int:
+    try:
+        return int(problem.sub_status or 0)
+    except ValueError:
+        return 0
+
+
 def _not_allowed(spot: Spot) -> str:
     if spot.uses_identity:
         return (
@@ -146,6 +161,6 @@ def _not_allowed(spot: Spot) -> str:
 def _retry_after_s(problem: CosmosHttpResponseError) -> float | None:
     asked = {str(key).lower(): value for key, value in dict(problem.headers).items()}
     try:
-        return float(asked["x-ms-retry-after-ms"]) / 1000
-    except (KeyError, ValueError):
+        return bounded_s(float(asked["x-ms-retry-after-ms"]) / 1000)
+    except (KeyError, TypeError, ValueError):
         return None

@@ -27,6 +27,7 @@ from tidegate.ledger.cosmos.ages import Ages
 from tidegate.ledger.cosmos.charges import Charges
 from tidegate.ledger.cosmos.refusals import Spot, is_absent, is_missing, refusal_of
 from tidegate.ports import LedgerError, Refusal
+from tidegate.sources.cosmos.tokens import charge_of
 
 Item = dict[str, Any]
 
@@ -205,7 +206,7 @@ class LeaseContainer:
 
     def _heard(self, headers: Mapping[str, Any], _: object) -> None:
         told = {str(key).lower(): value for key, value in headers.items()}
-        self.charges.add(float(told.get("x-ms-request-charge") or 0.0))
+        self.charges.add(charge_of(told))
         if told.get("date"):
             self.ages.told_time(parsedate_to_datetime(str(told["date"])).timestamp())
 

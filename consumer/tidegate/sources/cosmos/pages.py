@@ -152,7 +152,10 @@ class Pages:
             ).by_page()
             changes: list[Change] = []
             async for page in pages:
-                changes = [change_of(item, self._settings.mode) async for item in page]
+                items: list[Any] = [item async for item in page]
+                if not all(isinstance(item, dict) for item in items):
+                    raise TypeError("an item of the feed is no object")
+                changes = [change_of(item, self._settings.mode) for item in items]
                 break
             return Page(changes, answer_of(heard.headers))
 

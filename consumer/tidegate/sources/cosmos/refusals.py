@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.ports import of_lost_position
+from tidegate.retry_after import bounded_s
 from tidegate.sources.cosmos.places import of_another
 
 _THROTTLED = 429
@@ -112,6 +113,6 @@ def _ended(words: str) -> str:
 
 def _asked_s(headers: Mapping[str, Any] | None) -> float:
     try:
-        return float((headers or {}).get("x-ms-retry-after-ms", 0.0)) / 1000
+        return bounded_s(float((headers or {}).get("x-ms-retry-after-ms", 0.0)) / 1000) or 0.0
     except (TypeError, ValueError):
         return 0.0

@@ -28,6 +28,9 @@ LATEST, ALL = "LatestVersion", "AllVersionsAndDeletes"
 # Of the bytes of an id so many are the container's, and come first.
 _CONTAINER_BYTES = 8
 
+# More than one response of the service can cost.
+_MOST_UNITS = 1e6
+
 
 class AnswerError(ValueError):
     """The SDK's answer is not understood; the message says what it is."""
@@ -113,11 +116,13 @@ def _container_of(rid: Any) -> str:
 
 
 def charge_of(headers: Mapping[str, Any]) -> float:
-    """Request units of one response."""
+    """Request units of one response; 0 where it says no such number."""
     try:
-        return float(headers.get("x-ms-request-charge", 0.0))
-    except ValueError:
+        found = float(headers.get("x-ms-request-charge", 0.0))
+    except (TypeError, ValueError):
         return 0.0
+    # What a budget has spent would never come in again.
+    return found if 0 <= found < _MOST_UNITS else 0.0
 
 
 def _tokens(etag: str) -> dict[FeedRange, str | None]:
