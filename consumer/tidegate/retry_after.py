@@ -2,8 +2,8 @@
 
 Rules: it is seconds, or a date as HTTP writes it. A date is of the server's clock, so what is left
 until then is counted from the answer's own `Date`; where there is none, from our clock. What cannot
-be read asks for nothing. Nobody is left alone for longer than LONGEST_S: an answer may be garbled,
-and one that asks for a year must not stop a member for a year.
+be read asks for nothing. No pause is longer than LONGEST_S: an answer can be garbled, and one that
+asks for a year must not stop a member for a year.
 """
 
 from __future__ import annotations

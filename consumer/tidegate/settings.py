@@ -46,7 +46,7 @@ def check_name(what: str, name: str, remedy: str = "") -> None:
 def split_url(text: str, where: str) -> SplitResult:
     """The parts of a URL. Raises SettingsError, which does not repeat it: a key may be in it."""
     if not is_plain(text) or " " in text.strip():
-        # Python's own reader of URLs leaves tabs and line ends out, wherever they stand.
+        # Python's parser of URLs drops tabs and line ends at any place.
         raise SettingsError(f"{where}: a blank or a control character is in this URL: take it out")
     try:
         parts = urlsplit(text)

@@ -89,7 +89,7 @@ def _is_meant(host: str, entry: str) -> bool:
 def _authority(address: str) -> str:
     """The host as it is written, with all that stands before and behind it."""
     if not is_plain(address) or " " in address:
-        # Python's own reader of URLs leaves tabs and line ends out, and other readers do not.
+        # Python's parser of URLs drops tabs and line ends, and other parsers do not.
         return address
     try:
         return urlsplit(address if "://" in address else f"//{address}").netloc

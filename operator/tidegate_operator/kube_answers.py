@@ -22,7 +22,7 @@ def document_in(what: str, answer: bytes) -> Document:
 
 
 def dict_in(what: str, found: object) -> Document:
-    """A part of a document that has keys; empty where it is not there. Raises Unreachable."""
+    """A part of a document that has keys; empty if it is missing. Raises Unreachable."""
     if found is None:
         return {}
     if not isinstance(found, dict):

@@ -217,7 +217,7 @@ class Leader:
             self._complain(str(problem))
             return False
         except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as problem:
-            # What answered, or what somebody wrote there, is no Lease.
+            # The answer, or the object with this name, is no Lease.
             self._lease = None
             self._complain(f"the Lease cannot be read ({type(problem).__name__}: {problem})")
             return False

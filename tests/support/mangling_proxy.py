@@ -4,7 +4,7 @@
         proxy.share = 1.0        # of the answers are spoilt; 0: none
 
 Rules: the same seed draws the same damage in the same order. A request reaches the server as it
-came, so that what was done there was done. Each answer has a connection of its own.
+came, and the server carries it out. Each answer has a connection of its own.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Answer:
     status: str
     headers: Headers
     body: bytes
-    # The length that is said; None for what there is.
+    # The length in the header; None for the real one.
     said: str | None = None
     is_cut: bool = False
 

@@ -3,8 +3,8 @@
 Rules:
 - A pattern is found wherever a function of `re` is called or a schema names one, so that a new one
   cannot be forgotten. Its text is worked out in the namespace of its module.
-- Hard texts come from the pattern itself: what it accepts, up to each of its repeated parts; that
-  part again and again; and an end that fits nothing.
+- Hard texts come from the pattern itself: a text that it accepts up to one of its repeated parts,
+  that part again and again, and an end that does not fit.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _SAMPLES = "aZ0_ -.=\"'<>/\n\x00é"
 _ENDS = ("", "\x00", "!", "a", "0", "-", "\n")
 # Characters. Work that grows with the square of the length shows long before the last of these.
 _LENGTHS = (8, 16, 24, 32, 128, 512, 2_048, 8_192)
-# Below this nobody would notice, whatever the growth is.
+# Below this, growth does not matter.
 _SLOW_S = 0.004
-# Twice the length costs twice as much where growth is linear, and four times where it is not.
+# Twice the length costs twice as much if growth is linear, and four times if it is quadratic.
 _STEEP = 3.0
 
 
@@ -196,7 +196,7 @@ def _filled(before: str, unit: str, end: str, length: int) -> str:
 def _walk(
     items: list[Any], before: str, repeated: set[tuple[str, str]], literals: set[str]
 ) -> list[str]:
-    """What these items accept at the least, in a few samples; what they repeat is collected."""
+    """Some of the shortest texts that these items accept; their repeated parts are collected."""
     ways = [before]
     run = ""
     for code, value in items:
@@ -238,7 +238,7 @@ def _samples(
         ]
     if code in (codes.ASSERT, codes.ASSERT_NOT):
         _walk(list(value[1]), before, repeated, literals)
-    # A back-reference repeats what stands there; the samples before it hold it already.
+    # A back-reference repeats a group, and the samples before it hold that group already.
     return [""]
 
 
@@ -284,7 +284,7 @@ _CATEGORIES = {
 
 
 def is_steep(search: Callable[[str], object], text: Callable[[int], str]) -> str:
-    """The growth of a search's cost above linear, in words; '' where there is none."""
+    """The growth of a search's cost, in words, if it is above linear; '' otherwise."""
     for length in _LENGTHS:
         spent = _spent(search, text(length))
         if spent < _SLOW_S:
@@ -307,7 +307,7 @@ def _least(search: Callable[[str], object], text: str) -> float:
 
 
 def _spent(search: Callable[[str], object], text: str) -> float:
-    """Processor time of this thread: what else the machine does is not counted."""
+    """Processor time of this thread: the load of the machine does not count."""
     began = time.thread_time()
     search(text)
     return time.thread_time() - began

@@ -55,7 +55,7 @@ def seed(text: str) -> int:
 
 
 def _number(text: str) -> float:
-    """The number; not a number where it is none."""
+    """The number; NaN for any other text."""
     try:
         return float(text)
     except ValueError:

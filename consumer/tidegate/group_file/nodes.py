@@ -63,10 +63,10 @@ def documents(text: str, name: str) -> Iterator[Value]:
 
 
 def document_of(text: str, name: str) -> Any:
-    """The one document of a file, as JSON has it; None where it is empty. Raises FileError."""
+    """The one document of a file, as JSON has it; None for an empty file. Raises FileError."""
     found = list(documents(text, name))
     if len(found) > 1:
-        raise FileError(f"{name}: it has {len(found)} documents; it is to have one")
+        raise FileError(f"{name}: it has {len(found)} documents; it must have one")
     return plain_of(found[0]) if found else None
 
 

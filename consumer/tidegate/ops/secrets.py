@@ -41,8 +41,8 @@ _FORMS = (
     re.compile(r"(?P<keep>(?:\b|%26|%3F)sig(?:=|%3D))[^&;\s\"'<>]+", re.IGNORECASE),
     re.compile(r"(?P<keep>\bBearer\s+)[\w.~+/=-]{8,}", re.IGNORECASE),
     re.compile(r"(?P<keep>\bSharedKey(?:Lite)? \w+:)[\w+/=]+"),
-    # From the beginning of the run of characters in which the token stands: a search from each
-    # `eyJ` would go through the run again and again.
+    # The match begins at the start of a run of characters: a search from each `eyJ` in it would
+    # go through the run again and again.
     re.compile(r"(?P<keep>)(?<![\w-])(?=[\w-]*?\beyJ)[\w-]{11,}+\.[\w-]++\.[\w-]*+"),
 )
 # 64 bytes, of storage and Cosmos DB, or 32, of a hub. A path may stand before them.

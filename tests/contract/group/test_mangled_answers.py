@@ -1,4 +1,4 @@
-"""Storage answers garbage for a while: members live, and go on once the answers are right."""
+"""Members live while storage answers garbage, and go on once the answers are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a service answers, an operation of the ledger ends with a reply or a LedgerError."""
+"""An operation of the ledger ends with a reply or a LedgerError, for any answer."""
 
 from __future__ import annotations
 

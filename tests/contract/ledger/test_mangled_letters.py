@@ -1,5 +1,5 @@
-"""Whatever a service answers, writing and reading dead letters ends well or with a DeadLetterError,
-and a letter that was reported as written is there."""
+"""Writing and reading dead letters ends well or with a DeadLetterError, for any answer, and a
+letter that was reported as written is there."""
 
 from __future__ import annotations
 

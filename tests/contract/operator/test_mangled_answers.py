@@ -1,4 +1,4 @@
-"""Whatever stands in for the API server answers, the client gives a document or a KubeError."""
+"""The client of Kubernetes gives a document or a KubeError, for any answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever bytes come from a hub, our own receiver gives events or an error of the source."""
+"""Our own receiver gives events or an error of the source, for any bytes from a hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever the service answers, a reader of its change feed gives changes or a SourceError."""
+"""A reader of a change feed gives changes or a SourceError, for any answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A number of any command is finite and within limits; what is none is refused in one line."""
+"""A number of any command is finite and within limits; other text is refused in one line."""
 
 from __future__ import annotations
 

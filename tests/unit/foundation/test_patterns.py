@@ -17,7 +17,7 @@ from support.patterns import Pattern, found, hard_texts, is_steep, searches
 
 # Patterns whose text is known at run time alone, with the reason why that is safe.
 KNOWN_AT_RUN_TIME = {
-    # Of the servers' own OpenAPI documents, whose patterns are found where they are written.
+    # From the servers' own OpenAPI documents: their patterns are found in their dictionaries.
     "consumer/tidegate_http/check.py: schema['pattern']",
 }
 

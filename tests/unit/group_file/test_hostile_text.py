@@ -1,4 +1,4 @@
-"""Text in a group file, or in what it names, that nobody means: aliases, control characters."""
+"""Hostile text in a group file and its secrets: aliases, control characters, tags, numbers."""
 
 from __future__ import annotations
 

@@ -254,7 +254,7 @@ def test_the_condition_says_what_was_refused_and_what_to_do_and_the_pods_run(
 def test_a_host_with_a_character_that_readers_of_urls_pass_over_is_refused(
     address: str, char: str
 ) -> None:
-    """Python's reader leaves tabs and line ends out: what is asked then is not what was written."""
+    """Python's parser drops tabs and line ends: it reads another host than a person does."""
     with pytest.raises(IdentityRefusedError) as told:
         check("here", address.format(char), STORAGE)
     assert str(told.value).isprintable()

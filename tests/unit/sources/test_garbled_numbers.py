@@ -1,4 +1,4 @@
-"""Numbers in headers that somebody garbled: each pause has an end, and each cost a bound."""
+"""Garbled numbers in headers: each pause has an end, and each cost a bound."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _container_of(rid: Any) -> str:
 
 
 def charge_of(headers: Mapping[str, Any]) -> float:
-    """Request units of one response; 0 where it says no such number."""
+    """Request units of one response; 0 if the header is no such number."""
     try:
         found = float(headers.get("x-ms-request-charge", 0.0))
     except (TypeError, ValueError):
