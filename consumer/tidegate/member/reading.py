@@ -41,6 +41,10 @@ _RETRY_S = 1.0
 End = ReaderRefused | ReaderFailed | ReaderGaveUp | None
 
 
+class LeavingError(Exception):
+    """The partition is to be given away before it is known where reading begins."""
+
+
 class Reading:
     """The reader of one tenure, and how far it has come."""
 
@@ -157,10 +161,21 @@ class Reading:
                 event = yield
                 if isinstance(event, StartResolved):
                     return event.position
+                if self.is_leaving:
+                    raise LeavingError
                 if isinstance(event, ReaderFailed):
                     break
             self._steps.put(Report("start-unknown", self._partition, event.message))
-            yield from self._steps.pause(event.now, _RETRY_S)
+            yield from self._rest(event.now)
+            if self.is_leaving:
+                raise LeavingError
+
+    def _rest(self, now: float) -> Script[None]:
+        """Waits before the source is asked again, unless the partition is to be given away."""
+        self._steps.retry_at = now + _RETRY_S
+        while now < self._steps.retry_at and not self.is_leaving:
+            now = (yield).now
+        self._steps.retry_at = NEVER
 
     def read(self) -> Script[None]:
         """Reads until the partition is to be given away, or the epoch has to be raised."""
@@ -168,7 +183,7 @@ class Reading:
             if self.rewind is not None:
                 yield from self._carry_out(self.rewind)
             end = yield from self._open()
-            if end is None:
+            if self._is_open:
                 self.is_owning = True
                 end = yield from self._own()
                 self.is_owning = False
@@ -184,10 +199,11 @@ class Reading:
             if isinstance(end, ReaderFailed):
                 self._steps.put(Report("reader-failed", self._partition, end.message))
                 self._is_pausing = True
-                yield from self._steps.pause(end.now, _RETRY_S)
+                yield from self._rest(end.now)
                 self._is_pausing = False
 
     def _open(self) -> Script[End]:
+        """Until it reads, has failed, or was closed because the partition is to be given away."""
         while self._is_open:
             yield
         self._is_open = True
@@ -198,8 +214,11 @@ class Reading:
             )
         )
         while True:
+            if self.is_leaving:
+                # The source may be away: whoever is to leave does not wait for it.
+                self.ask_to_close(drain=True)
             event = yield
-            if isinstance(event, ReaderOpened):
+            if isinstance(event, ReaderOpened | ReaderClosed):
                 return None
             if isinstance(event, ReaderRefused | ReaderFailed | ReaderGaveUp):
                 return event
@@ -210,6 +229,9 @@ class Reading:
         while not self.is_leaving:
             if isinstance(event, ReaderRefused | ReaderFailed | ReaderGaveUp):
                 return event
+            if isinstance(event, ReaderClosed):
+                # It was to leave while it opened, and then to stay.
+                return None
             if self.rewind is not None:
                 yield from self._carry_out(self.rewind)
                 return None

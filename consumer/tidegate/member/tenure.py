@@ -14,6 +14,7 @@ Rules of this module:
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from tidegate.member.beginning import Hold, claimed, received, taken_up
 from tidegate.member.fence import Fence
@@ -31,7 +32,7 @@ from tidegate.member.messages import (
     Woken,
 )
 from tidegate.member.phases import UNPROVEN, Phase
-from tidegate.member.reading import Reading
+from tidegate.member.reading import LeavingError, Reading
 from tidegate.member.steps import NEVER, FencedError, HaltedError, LapsedError, Script, Steps
 from tidegate.model import Checkpoint, Owner, Ownership, PartitionId, Rewind
 from tidegate.ports import Change, Release
@@ -257,10 +258,12 @@ class Tenure:
         yield from self._fence.raise_epoch()
         self._keep()
         if not self.is_leaving:
-            yield from self._reading.take_over()
-            self._keep()
-            self.phase = Phase.READING
-            yield from self._reading.read()
+            # Where the source does not say where to begin, the next owner asks it.
+            with suppress(LeavingError):
+                yield from self._reading.take_over()
+                self._keep()
+                self.phase = Phase.READING
+                yield from self._reading.read()
         if self.is_leaving:
             self.phase = Phase.DRAINING
             yield from self._reading.drain()
