@@ -55,6 +55,14 @@ def leave(text: str, place: Path | None = None) -> None:
         say(f"tidegate: {place} cannot be written: {error}")
 
 
+def say_and_leave(text: str) -> None:
+    """The last line of a process that is ended by force."""
+    leave(text)
+    # A view that hangs may still have what is written to standard error.
+    if sys.__stderr__ is not None:
+        print(_Words.net.hide(f"tidegate: {text}"), file=sys.__stderr__, flush=True)
+
+
 def end(code: int, *of_no_matter: TextIO) -> NoReturn:
     """Ends the process with this code. What these streams do not take is lost and changes nothing.
 

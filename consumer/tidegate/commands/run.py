@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from tidegate import event_loop
 from tidegate.commands import wiring
 from tidegate.commands.codes import Code
 from tidegate.commands.ends import Ends, tell_figures, tell_units
@@ -52,7 +53,7 @@ _GRACE_S = 25.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `tidegate run` takes."""
-    parser.description = "Runs one member of a group until SIGTERM or Ctrl-C: a clean stop."
+    parser.description = "Runs one member of a group until SIGTERM, SIGHUP or Ctrl-C: a clean stop."
     add = parser.add_argument
     add("file", type=Path, metavar="GROUP.YAML", help="the group file: see docs/settings.md")
     add("--name", help=f"the member's name, no other member's (default: {NAME}, or the host name)")
@@ -114,7 +115,7 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
         print(f"group {setup.group.name}: the file and the handler can be used")
         return Code.DONE
     member = replace(member, pod_uid=environment.get(POD_UID, ""), started_at=started_at)
-    return asyncio.run(_consume(setup, code, member, arguments, environment))
+    return event_loop.run(_consume(setup, code, member, arguments, environment))
 
 
 async def _consume(
@@ -139,7 +140,10 @@ async def _consume(
         scratch = _scratch(arguments, environment)
         runtime, tools, beside = await _runtime(setup, code, member, scratch, ops, stack)
         stopping = Stopping(
-            runtime, arguments.grace_s, lambda text: ops.watch(Report("stopping", None, text))
+            runtime,
+            arguments.grace_s,
+            lambda text: ops.watch(Report("stopping", None, text)),
+            ops.leave_view,
         )
         try:
             with stopping.signals():
