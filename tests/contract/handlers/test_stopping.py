@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from contract.handlers.conftest import NewGroup
+from support.command_group import CommandGroup
 from support.wait import wait_until
+from tidegate.commands.last_words import ELSEWHERE
 
 pytestmark = pytest.mark.slow
 
@@ -183,6 +185,7 @@ async def handle(events, context):
 def test_the_grace_period_ends_a_process_whose_handler(new_group: NewGroup, what: str) -> None:
     code, named = HOSTILE[what]
     group = new_group(HEAD + code, partitions=1)
+    words = _last_words(group)
     group.send("0", 0, 1)
     group.start("a", "--grace-s", str(GRACE_S))
     group.wait_until_seen(1, 30)
@@ -195,6 +198,8 @@ def test_the_grace_period_ends_a_process_whose_handler(new_group: NewGroup, what
     last = group.output("a").splitlines()[-1]
     assert last.startswith("tidegate: ended by force: ")
     assert named in last
+    # What Kubernetes shows as the message of the container's end.
+    assert last == f"tidegate: {words.read_text(encoding='utf-8')}"
 
 
 @pytest.mark.parametrize(
@@ -330,11 +335,13 @@ def test_a_member_that_fails_ends_although_its_handler_has_left_a_thread(
         HEAD + "threading.Thread(target=lambda: time.sleep(600), daemon=False).start()\n"
         "raise ValueError('this module is broken')\n"
     )
+    words = _last_words(group)
     group.start("a", "--grace-s", str(GRACE_S))
     assert group.ended("a", 30) == 78
     said = group.output("a").splitlines()
     assert "this module is broken" in said[0]
     assert said[1].startswith("tidegate: ended by force: it did not end within")
+    assert words.read_text(encoding="utf-8").startswith("HandlerNotImported: ")
 
 
 def test_code_in_c_that_takes_the_interpreters_lock_during_a_stop_is_named_and_ended(
@@ -427,6 +434,14 @@ def test_a_name_server_that_does_not_answer_does_not_keep_a_member_from_ending(
     asked = time.monotonic()
     group.stop("a")
     assert time.monotonic() - asked < BEYOND_S
+
+
+def _last_words(group: CommandGroup) -> Path:
+    """The file that a container has for the last words of its process."""
+    place = group.folder / "last-words"
+    place.touch()
+    group.environment[ELSEWHERE] = str(place)
+    return place
 
 
 def _has_taken_signals(pid: int) -> bool:
