@@ -29,16 +29,17 @@ RUN --mount=type=secret,id=apt-sources,target=/etc/apt/sources.list \
     --no-install-recommends python3-venv
 RUN python3 -m venv /builder && python3 -m venv --without-pip /opt/tidegate
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_NO_INPUT=1
+# What builds wheels has hashes too. With a build's isolation pip would fetch its own choice of it, so
+# no build here is isolated.
+COPY requirements/build.lock /requirements/
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
+    /builder/bin/pip install --no-deps --only-binary :all: --require-hashes \
+    --requirement /requirements/build.lock
 
 FROM builder AS build
-COPY requirements/operator.lock requirements/dev.lock /requirements/
-# What builds the wheel is pinned by the developers' lock.
+COPY requirements/operator.lock /requirements/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
-    sed -n '/^\(hatchling\|packaging\|pathspec\|pluggy\|trove-classifiers\)==/,/[^\\]$/p' \
-    /requirements/dev.lock > /requirements/build.lock \
-    && /builder/bin/pip install --no-deps --only-binary :all: --require-hashes \
-    --requirement /requirements/build.lock \
-    && /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps --only-binary :all: \
+    /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps --only-binary :all: \
     --require-hashes --requirement /requirements/operator.lock \
     && cd /opt/tidegate/lib/python3*/site-packages/kubernetes \
     && rm -r aio && find client/api client/models -type f ! -name '__init__*' -delete
@@ -47,8 +48,8 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
 COPY pyproject.toml README.md LICENSE NOTICE /source/
 COPY consumer /source/consumer
 COPY operator /source/operator
-RUN /builder/bin/pip wheel --no-build-isolation --no-deps --wheel-dir /wheel /source \
-    && /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps /wheel/*.whl
+RUN /builder/bin/pip wheel --no-build-isolation --no-deps --no-index --wheel-dir /wheel /source \
+    && /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps --no-index /wheel/*.whl
 
 FROM python AS tidegate
 COPY --from=build /opt/tidegate /opt/tidegate
@@ -63,12 +64,19 @@ ARG REVISION=
 LABEL org.opencontainers.image.title="tidegate" org.opencontainers.image.licenses="Apache-2.0" \
     org.opencontainers.image.version="$VERSION" org.opencontainers.image.revision="$REVISION"
 
-# pyspark alone comes as an archive, of files that pip only has to copy.
+# pyspark alone comes as an archive, of files that only have to be copied: its wheel is made here.
 FROM builder AS spark-build
 COPY requirements/spark.lock /requirements/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
-    /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps --only-binary :all: \
-    --no-binary pyspark --require-hashes --requirement /requirements/spark.lock
+    sed -n '/^pyspark==/,/[^\\]$/p' /requirements/spark.lock > /requirements/pyspark.lock \
+    && sed '/^pyspark==/,/[^\\]$/d' /requirements/spark.lock > /requirements/wheels.lock \
+    && /builder/bin/pip wheel --no-build-isolation --use-pep517 --no-deps --no-binary :all: \
+    --require-hashes --config-settings --build-option=--compression=stored \
+    --requirement /requirements/pyspark.lock --wheel-dir /pyspark \
+    && /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps --only-binary :all: \
+    --require-hashes --requirement /requirements/wheels.lock \
+    && /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps --no-index \
+    /pyspark/*.whl && rm -r /pyspark
 # What runs stays: the list of jars says of each why it does not. Arrow's Flight, tests, headers and
 # examples are used by nothing here; nor is a second copy of pyspark, in a zip.
 COPY cluster/image/prune_jars.py cluster/image/jars-left-out /source/
@@ -79,7 +87,7 @@ RUN cd /opt/tidegate/lib/python3*/site-packages \
     && find . -type f -path '*/tests/*test_*' -delete \
     && mkdir pyspark/conf && ln -s "$PWD/pyspark" /opt/spark
 COPY --from=build /wheel /wheel
-RUN /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps /wheel/*.whl
+RUN /builder/bin/pip --python /opt/tidegate/bin/python install --no-deps --no-index /wheel/*.whl
 
 FROM python AS java
 RUN --mount=type=secret,id=apt-sources,target=/etc/apt/sources.list \

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from node_env import NPM_OPTIONS, ensure_node
-from python_env import LAYERS_FROM_SOURCE, SIZE_LINE, ensure_layers, lock_file
+from python_env import FROM_SOURCE, LAYERS_FROM_SOURCE, SIZE_LINE, ensure_layers, lock_file
 from steps import Size, exit_code_of, folder_mb, run, say
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,6 +41,8 @@ class Lock:
 LOCKS = (
     Lock("dev", "pyproject.toml", extras=("dev", "operator")),
     Lock("core", "pyproject.toml"),
+    # What builds wheels from sources, here and for the images.
+    Lock("build", "requirements/build.in"),
     # What the image holds: the consumer and the operator.
     Lock("operator", "pyproject.toml", extras=("operator",)),
     Lock("fuzz", "pyproject.toml", extras=("fuzz",)),
@@ -87,14 +89,22 @@ def measure(pins: str, layer: str) -> Size:
         listed = Path(scratch) / "pins.txt"
         listed.write_text(pins, encoding="utf-8")
         common: list[str | Path] = ["--no-deps", "--requirement", listed]
-        if layer not in LAYERS_FROM_SOURCE:
+        builders = Path(scratch) / "builders"
+        if layer in LAYERS_FROM_SOURCE:
+            run(
+                [*pip, "install", "--target", builders, "--no-deps", "--only-binary=:all:",
+                 "--require-hashes", "--requirement", REQUIREMENTS / "build.lock"],
+                LOGS / "weigh.log",
+                cwd=ROOT,
+            )  # fmt: skip
+            common += FROM_SOURCE
+        else:
             common.append("--only-binary=:all:")
-        run([*pip, "download", "--dest", fetched, *common], LOGS / "weigh.log", cwd=ROOT)
-        run(
+        for command in (
+            [*pip, "download", "--dest", fetched, *common],
             [*pip, "install", "--target", installed, "--find-links", fetched, *common],
-            LOGS / "weigh.log",
-            cwd=ROOT,
-        )
+        ):
+            run(command, LOGS / "weigh.log", cwd=ROOT, env={"PYTHONPATH": str(builders)})
         return Size(fetch_mb=round(folder_mb(fetched)), disk_mb=round(folder_mb(installed)))
 
 

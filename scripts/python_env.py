@@ -23,6 +23,9 @@ APT_PACKAGE = "python3-venv"
 BUSY = "busy"  # in .venv while it is made; found at the start, it means 'broken off'
 SIZE_LINE = re.compile(r"^# size: (\d+) MB to fetch, (\d+) MB on disk$", re.MULTILINE)
 LAYERS_FROM_SOURCE = frozenset({"spark"})  # pyspark has no wheel: its archive holds only files
+# Packages that build such a layer. On its own, pip would fetch other versions without a hash.
+BUILD_LAYER = "build"
+FROM_SOURCE = ("--no-build-isolation", "--use-pep517")
 
 
 def lock_file(root: Path, layer: str) -> Path:
@@ -77,6 +80,8 @@ def ensure_venv_module(root: Path) -> None:
 
 def ensure_layers(root: Path, layers: list[str]) -> None:
     """`.venv` holds these layers and this tree itself, whole; what is already there is kept."""
+    if LAYERS_FROM_SOURCE.intersection(layers):
+        layers = list(dict.fromkeys([BUILD_LAYER, *layers]))
     venv = root / ".venv"
     keys = {layer: layer_key(root, lock_file(root, layer).read_text()) for layer in layers}
     if (venv / BUSY).exists() or _holds_other_than(root, venv):
@@ -140,6 +145,7 @@ def _install_layer(root: Path, venv: Path, layer: str, key: str) -> None:
         # What is half there must be neither taken for whole nor removed by a list that is missing.
         command.append("--ignore-installed")
     if layer in LAYERS_FROM_SOURCE:
+        command += FROM_SOURCE
         # The wheel that is made of them is unpacked at once: to compress it takes a minute.
         # Somebody waits for them: what is used of them is compiled when it is.
         command += ["--config-settings", "--build-option=--compression=stored", "--no-compile"]

@@ -22,6 +22,7 @@ from tidegate.commands.arguments import parsed
 from tidegate.commands.codes import Code
 from tidegate.commands.dumps import no_core_dumps
 from tidegate.commands.last_words import end, leave, say, say_and_leave
+from tidegate_http.output import standard_output
 from tidegate_http.shutdown import SHUTDOWN, EndedEarly
 
 # Name, module, and what `tidegate --help` says of it.
@@ -78,6 +79,11 @@ def _added() -> list[EntryPoint]:
 
 def main() -> None:
     """Carries out what the arguments say; what is wrong is one line on standard error."""
+    with standard_output("tidegate"):
+        _main()
+
+
+def _main() -> None:
     is_member = sys.argv[1:2] == ["run"]
     if is_member:
         # Before anything large is imported: the kernel drops a signal to process 1 of a container
@@ -91,8 +97,7 @@ def main() -> None:
         say(f"tidegate: {ended}")
     if is_member:
         SHUTDOWN.over(code)
-    # What a handler prints is no result of the process; what other commands print is theirs.
-    end(code, *((sys.stderr, sys.stdout) if is_member else (sys.stderr,)))
+    end(code)
 
 
 def _carry_out(arguments: argparse.Namespace) -> int:

@@ -21,10 +21,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidegate.commands import wiring
-from tidegate.lag import UNKNOWN_LAG, Lag, TotalLag, lag_from_start, lag_of, rough, total
+from tidegate.lag import (
+    UNKNOWN_LAG,
+    Lag,
+    TotalLag,
+    in_feed,
+    lag_from_start,
+    lag_of,
+    rough,
+    total,
+)
 from tidegate.model import BEGINNING, Checkpoint, Listing, PartitionEnd, PartitionId
 from tidegate.ports import List, SourceError
-from tidegate.ports.lineage import place_in
+from tidegate.ports.lineage import FLAT, place_in
 from tidegate.sources.choose import EndingSource
 from tidegate.sources.start import Start
 
@@ -62,7 +71,9 @@ async def estimate(
         for partition in tiling.partitions:
             place = place_in(spec.lineage, tiling, listing, partition)
             lag = await _lag(source, partition, place, spec.start)
-            lags[partition] = rough(lag) if partition in tiling.unsettled else lag
+            if partition in tiling.unsettled:
+                lag = rough(lag)
+            lags[partition] = lag if spec.lineage is FLAT else in_feed(lag)
             if budget is not None:
                 await asyncio.sleep(budget.wait_s(time.monotonic()))
         return Estimate(lags, total(lags.values()), budget.spent if budget is not None else 0.0)

@@ -119,8 +119,8 @@ class _EachBatch:
 
     async def handle(self, events: Sequence[SourceEvent]) -> None:
         if events:
-            await self._handle(self._opening.partition, events)
             last = events[-1]
+            await self._handle(self._opening.partition, events)
             self._tell(Outcome(last.position, last.enqueued_at, self._opening.state))
 
     def finish(self) -> None:

@@ -4,6 +4,8 @@ Rules:
 - Exact where it is known where the partition ends and up to where it is handled; estimated where
   nothing was ever handled, and so counted from where reading is to start; unknown where something
   is missing; lost where the source no longer has what comes next. An unknown lag is never 0.
+- In a change feed it is counted in log sequence numbers. Deletes, and items that are written again,
+  use up numbers without a change to read: such a lag is estimated, unless nothing waits.
 - Only what the source still has is counted, and nothing is below 0.
 - A position of -1 is the beginning, whatever is there: nothing is lost before it.
 
@@ -45,6 +47,11 @@ UNKNOWN_LAG = Lag(LagKind.UNKNOWN)
 def rough(lag: Lag) -> Lag:
     """The same, counted from numbers that are of more than one log."""
     return replace(lag, kind=LagKind.ESTIMATED) if lag.kind is LagKind.EXACT else lag
+
+
+def in_feed(lag: Lag) -> Lag:
+    """The same, counted in the log sequence numbers of a change feed."""
+    return rough(lag) if lag.events else lag
 
 
 def lag_of(

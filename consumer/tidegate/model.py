@@ -159,6 +159,8 @@ class Presence:
     # Partitions whose source it has not been able to read for a while, and why: for people.
     unread: frozenset[PartitionId] = frozenset()
     trouble: str = ""
+    # Those that are stuck because the circuit breaker for dead letters is open.
+    open_circuits: frozenset[PartitionId] = frozenset()
 
     @property
     def is_alive(self) -> bool:

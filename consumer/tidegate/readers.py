@@ -169,7 +169,9 @@ class RunningReader:
         if isinstance(error, StolenError):
             return m.ReaderRefused(now, self.partition, self.serial, error.level)
         if isinstance(error, SourceError):
-            return m.ReaderFailed(now, self.partition, self.serial, str(error))
+            return m.ReaderFailed(
+                now, self.partition, self.serial, str(error), is_fatal=error.is_fatal
+            )
         if isinstance(error, HungError):
             error.on_return(self._say_returned)
             return m.ReaderGaveUp(now, self.partition, self.serial, str(error))

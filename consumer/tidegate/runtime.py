@@ -18,6 +18,7 @@ from tidegate.handling import NewHandler
 from tidegate.keeping import KeepingThread
 from tidegate.member import messages as m
 from tidegate.member.member import Member
+from tidegate.member.retrying import cause_of, retry_pause_s
 from tidegate.model import Figures, PartitionEnd, PartitionId
 from tidegate.ports import Ledger, LedgerError, Source, SourceError, StolenError
 from tidegate.ports.lineage import FLAT, Lineage
@@ -27,7 +28,6 @@ from tidegate.settings import MemberSettings
 
 # One small request: who adds partitions waits no longer than this for them to be read.
 _PARTITIONS_AGAIN_S = 10.0
-_SOURCE_RETRY_S = 2.0
 _HURRY_S = 0.5
 _SCRATCH_AGAIN_S = 5.0
 
@@ -111,9 +111,10 @@ class Runtime:
         stuck: frozenset[PartitionId],
         unread: frozenset[PartitionId],
         trouble: str,
+        open_circuits: frozenset[PartitionId] = frozenset(),
     ) -> None:
         """Figures of our partitions, and those in trouble, for the member to announce."""
-        self._tell(m.FiguresMeasured(self._clock(), figures, stuck, unread, trouble))
+        self._tell(m.FiguresMeasured(self._clock(), figures, stuck, unread, trouble, open_circuits))
 
     def weighed(self, loads: tuple[tuple[PartitionId, float], ...]) -> None:
         """The loads of our partitions that are known, for the member to announce."""
@@ -147,19 +148,22 @@ class Runtime:
 
     async def _watch_partitions(self) -> None:
         known: tuple[PartitionId, ...] = ()
-        said = ""
+        said, failures = "", 0
         while True:
             pause, asked_at = _PARTITIONS_AGAIN_S, self._clock()
             self._hurry.clear()
             try:
                 found = await self._source.partitions()
             except SourceError as error:
-                if str(error) != said:
-                    said = str(error)
-                    self._say("source-unreadable", said)
-                pause = _SOURCE_RETRY_S
+                failures += 1
+                if cause_of(str(error)) != said:
+                    said = cause_of(str(error))
+                    self._say("source-unreadable", str(error))
+                pause = retry_pause_s(self._settings.name, failures, is_fatal=error.is_fatal)
             else:
-                said = ""
+                if failures:
+                    self._say("source-readable", "the source says its partitions again")
+                said, failures = "", 0
                 if found != known or self._lineage is not FLAT:
                     known = found
                     self._tell(m.PartitionsKnown(self._clock(), found, asked_at))
@@ -254,7 +258,10 @@ class Runtime:
         try:
             position = await self._source.resolve_start(partition, command.rewind)
         except (SourceError, StolenError) as error:
-            self._tell(m.ReaderFailed(self._clock(), partition, serial, str(error)))
+            is_fatal = isinstance(error, SourceError) and error.is_fatal
+            self._tell(
+                m.ReaderFailed(self._clock(), partition, serial, str(error), is_fatal=is_fatal)
+            )
         else:
             self._tell(m.StartResolved(self._clock(), partition, serial, position))
 

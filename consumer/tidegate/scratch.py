@@ -8,6 +8,8 @@ Rules:
   is a file with nothing in it, and is said. What it says may be old: a lease of an id that is no
   longer so is simply not ours.
 - What is wrong with the path itself is the user's to mend, and an error.
+- The lock and the draft have the whole name of the file before their own endings: files whose names
+  differ have locks that differ.
 """
 
 from __future__ import annotations
@@ -26,6 +28,10 @@ Leases = tuple[tuple[PartitionId, str], ...]
 _OF_THE_DISK = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EIO))
 
 
+_LOCK, _DRAFT = ".lock", ".new"
+_KINDS = {_LOCK: "lock", _DRAFT: "draft"}
+
+
 class ScratchTakenError(Exception):
     """Another process uses this scratch file."""
 
@@ -35,7 +41,14 @@ class Scratch:
 
     def __init__(self, path: Path) -> None:
         """Raises OSError, ScratchTakenError."""
-        self._path, self._lock_path = path, path.with_suffix(".lock")
+        # The file itself: by a link there are two names, and it has one lock.
+        path = Path(os.path.realpath(path))
+        if path.suffix in (_LOCK, _DRAFT):
+            raise ScratchTakenError(
+                f"{path}: a name that ends in {path.suffix} is that of another scratch file's "
+                f"{_KINDS[path.suffix]}. Name it otherwise."
+            )
+        self._path, self._lock_path = path, _beside(path, _LOCK)
         self._lock: int | None = None
         # Why nothing is kept for the next life, or nothing was found of the last, in words.
         self.trouble = ""
@@ -62,7 +75,7 @@ class Scratch:
 
     def write(self, leases: Leases) -> None:
         """Keeps these and no others; where that does not work, `trouble` says why."""
-        draft = self._path.with_suffix(".new")
+        draft = _beside(self._path, _DRAFT)
         try:
             if self._lock is None:
                 self._take()
@@ -78,7 +91,7 @@ class Scratch:
         try:
             if self._lock is None or self.read():
                 return
-            for path in (self._path, self._path.with_suffix(".new"), self._lock_path):
+            for path in (self._path, _beside(self._path, _DRAFT), self._lock_path):
                 path.unlink(missing_ok=True)
         except OSError as error:
             self.trouble = f"the scratch file {self._path} cannot be removed ({error})"
@@ -114,3 +127,7 @@ class Scratch:
             f"the scratch file {self._path} cannot be read ({why}), and counts as empty: what this "
             "member had before its restart waits until the leases have run out."
         )
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)

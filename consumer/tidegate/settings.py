@@ -6,12 +6,17 @@ else reads the environment. The defaults are those that docs/reference.md descri
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 # The environment variable that holds the hub's connection string, for the command line.
 EVENTS_SECRET = "TIDEGATE_EVENTS_CONNECTION_STRING"
+
+
+# What a file system, and a name in Kubernetes, holds at the most.
+_LONGEST_NAME = 253
+# Sums of weights stay numbers.
+_HEAVIEST = 1e6
 
 
 class SettingsError(ValueError):
@@ -21,8 +26,28 @@ class SettingsError(ValueError):
     reason = "ConfigurationRefused"
 
 
+def is_plain(text: str) -> bool:
+    """Whether each character of a text can be seen: no line end, no tab, no control character, and
+    nothing that changes how the others are shown."""
+    return text.isprintable()
+
+
+def check_name(what: str, name: str, remedy: str = "") -> None:
+    """Raises SettingsError if a name cannot be part of a path and of a line of the log."""
+    if len(name) > _LONGEST_NAME:
+        raise SettingsError(f"{what} {name[:40]!r}…: write at most {_LONGEST_NAME} characters")
+    if not name.strip(". ") or not is_plain(name) or name != name.strip() or set("/\\") & set(name):
+        raise SettingsError(
+            f"{what} {name!r}: write a name without a slash, without blanks around it and without "
+            f"control characters{remedy}"
+        )
+
+
 def split_url(text: str, where: str) -> SplitResult:
     """The parts of a URL. Raises SettingsError, which does not repeat it: a key may be in it."""
+    if not is_plain(text) or " " in text.strip():
+        # Python's own reader of URLs leaves tabs and line ends out, wherever they stand.
+        raise SettingsError(f"{where}: a blank or a control character is in this URL: take it out")
     try:
         parts = urlsplit(text)
         _ = parts.port
@@ -84,14 +109,15 @@ class MemberSettings:
 
     def checked(self) -> MemberSettings:
         """These settings, or SettingsError."""
-        if not self.name or "/" in self.name:
-            raise SettingsError(f"name {self.name!r}: write a name without a slash")
+        check_name("name", self.name)
         if not 15 <= self.lease_s <= 60:
             raise SettingsError(
                 f"lease_s {self.lease_s:g}: the storage service takes leases of 15 to 60 seconds"
             )
         if not 0 < self.fast_tick_s <= self.settled_tick_s:
             raise SettingsError("fast_tick_s must be above 0 and not above settled_tick_s")
-        if not 0 <= self.weight < math.inf:
-            raise SettingsError(f"weight {self.weight:g}: write a number, 0 or more")
+        if not 0 <= self.weight <= _HEAVIEST:
+            raise SettingsError(
+                f"weight {self.weight:g}: write a number, 0 or more, to {_HEAVIEST:g}"
+            )
         return self

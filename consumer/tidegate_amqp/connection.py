@@ -5,6 +5,9 @@ Rules:
   event is ConnectionFailed. MisuseError means that this side did what the state does not allow.
 - What needs no decision is answered here: SASL, open, begin, end, detach, close, windows.
   Whether a link may exist is the owner's decision: it calls `accept` or `refuse`.
+- `receive` handles at most `frames_a_turn` frames, so that the owner can serve other connections
+  before it handles the rest.
+- Unfinished deliveries are counted, bounded, and released with the connection.
 - Time is a parameter. `tick` sends the empty frame that keeps a quiet connection alive and closes
   one whose peer has been silent for too long.
 """
@@ -14,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from .composites import Error
-from .errors import AmqpError, MisuseError
+from .errors import AmqpError, LimitError, MisuseError
 from .events import ConnectionClosed, ConnectionFailed, Event
 from .frames import EMPTY_FRAME, Frame, FrameReader, frame
 from .handshake import Handshake
@@ -41,6 +44,13 @@ class Connection:
         self.handshake = Handshake(self)
         self.runs = Runs(self)
         self._reader = FrameReader(settings.max_frame_size)
+        # Data that arrived and was not handled yet: the buffer, and the index of the next frame.
+        self._rest: tuple[bytes, int] | None = None
+        # Links of all sessions, bytes of unfinished deliveries, and bytes of transfers that wait
+        # until the peer opens the window of their session.
+        self.link_count = 0
+        self.unfinished_bytes = 0
+        self.waiting_bytes = 0
         self._events: list[Event] = []
         self._unsettled: list[Session] = []
         self.close_sent = False
@@ -52,6 +62,11 @@ class Connection:
 
     # --- what the owner calls
 
+    @property
+    def has_more(self) -> bool:
+        """Whether frames that arrived wait to be handled: call `receive` again, with no bytes."""
+        return self._rest is not None
+
     def receive(self, data: bytes, now: float = 0.0) -> list[Event]:
         """Takes bytes from the peer and gives what happened."""
         events: list[Event] = []
@@ -60,8 +75,7 @@ class Connection:
         if self.is_closed:
             return events
         try:
-            buffer, size = self._reader.feed(data)
-            index = 0
+            buffer, index, size = self._arrived(data)
             while not self.handshake.is_done:
                 used = self.handshake.take(buffer, index, size)
                 if used == 0:
@@ -70,13 +84,30 @@ class Connection:
                     return events
                 index += used
             skip = self.runs.skip if self.runs.is_wanted else None
+            left = self.settings.frames_a_turn
             for each in self._reader.frames(buffer, index, size, skip):
                 if not self._take(each):
                     break
+                if left is not None:
+                    left -= 1
+                    if not left:
+                        self._rest = (buffer, each.end) if each.end < size else None
+                        break
         except AmqpError as error:
             self.fail(error)
         self._flush_settled()
         return events
+
+    def _arrived(self, data: bytes) -> tuple[bytes, int, int]:
+        """The data to handle now: a buffer, the index of the next frame, and the size."""
+        if self._rest is None:
+            buffer, size = self._reader.feed(data)
+            return buffer, 0, size
+        buffer, index = self._rest
+        self._rest = None
+        if data:
+            buffer, index = buffer[index:] + data, 0
+        return buffer, index, len(buffer)
 
     def _take(self, each: Frame) -> bool:
         """Handles a frame (an empty one only shows that the peer lives); False when it is over."""
@@ -148,6 +179,19 @@ class Connection:
             self.is_closed = True
             self._events.append(ConnectionFailed(error))
 
+    def release(self) -> None:
+        """Release everything that the connection holds, because the transport is gone."""
+        self.is_closed = True
+        for session in self.sessions.values():
+            session.release()
+        self.sessions.clear()
+        self.by_remote_channel.clear()
+        self._unsettled.clear()
+        self.output.clear()
+        self.runs.forget()
+        self._reader = FrameReader(self.settings.max_frame_size)
+        self._rest = None
+
     # --- what sessions, the handshake and inbound.py call
 
     def emit(self, event: Event) -> None:
@@ -164,6 +208,16 @@ class Connection:
         if wanted <= most and wanted not in self.sessions:
             return wanted
         return next((number for number in range(most + 1) if number not in self.sessions), None)
+
+    def count_unfinished(self, size: int) -> None:
+        """Count bytes of unfinished deliveries, negative if released. Raises LimitError."""
+        self.unfinished_bytes += size
+        most = self.settings.max_unfinished_bytes
+        if most is not None and self.unfinished_bytes > most:
+            raise LimitError(
+                f"{self.unfinished_bytes} bytes of unfinished deliveries exceed the maximum of "
+                f"{most} for one connection"
+            )
 
     def note_unsettled(self, session: Session) -> None:
         self._unsettled.append(session)

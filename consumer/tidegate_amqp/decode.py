@@ -56,6 +56,57 @@ def skip_value(buffer: Buffer, index: int) -> int:
     return end
 
 
+def check_value(buffer: Buffer, index: int) -> int:
+    """The index after the value that starts at `index`, which `decode_value` can decode.
+
+    Costs a third of decoding it, because nothing is built. Raises DecodeError.
+    """
+    try:
+        end = _check_items(buffer, index, 1, 0, is_map=False)
+    except _MALFORMED as error:
+        raise DecodeError(f"malformed AMQP value near byte {index}: {error}") from error
+    if end > len(buffer):
+        raise DecodeError(f"AMQP value at byte {index} is cut short")
+    return end
+
+
+def _check_items(buffer: Buffer, index: int, count: int, depth: int, *, is_map: bool) -> int:
+    for number in range(count):
+        code = buffer[index]
+        step = _STEPS[code]
+        if step:
+            index += step
+        elif code == _STRING8:
+            start = index + 2
+            index = start + buffer[index + 1]
+            str(buffer[start:index], "utf-8")
+        elif is_map and not number & 1 and (code >= _FIRST_COMPOUND or code in _ODD_KEYS):
+            key, index = _decode(buffer, index, depth)
+            hash(key)  # a list or a map is no key of a dict
+        else:
+            index = _check_other(buffer, index, code, depth)
+    return index
+
+
+def _check_other(buffer: Buffer, index: int, code: int, depth: int) -> int:
+    if code in _SIMPLE:
+        return _SIMPLE[code](buffer, index + 1)[1]
+    if depth >= MAX_DEPTH:
+        raise DecodeError(f"AMQP value nested deeper than {MAX_DEPTH}")
+    if code == 0:
+        return _check_items(buffer, index + 1, 2, depth + 1, is_map=False)
+    if code not in _LISTS_AND_MAPS:
+        # Arrays are rare, and so are types that do not exist.
+        return _decode(buffer, index, depth)[1]
+    count, start, end = (_span8 if code < _WIDE else _span32)(buffer, index + 1)
+    is_map = code in (0xC1, 0xD1)
+    if end > len(buffer) or count > end - start or (is_map and count % 2):
+        raise DecodeError(f"AMQP list of {count} elements does not fit its {end - start} bytes")
+    if _check_items(buffer, start, count, depth + 1, is_map=is_map) != end:
+        raise DecodeError("the size of an AMQP list does not match its elements")
+    return end
+
+
 def _skip(buffer: Buffer, index: int) -> int:
     values = 1
     while values:
@@ -296,3 +347,15 @@ _COMPOUND: dict[int, Callable[[Buffer, int, int], tuple[Any, int]]] = {
     0xE0: _array8,
     0xF0: _array32,
 }
+
+_STRING8, _FIRST_COMPOUND, _WIDE = 0xA1, 0xC0, 0xD0
+_LISTS_AND_MAPS = frozenset((0xC0, 0xC1, 0xD0, 0xD1))
+_CHAR, _EMPTY_LIST = 0x73, 0x45
+_ODD_KEYS = frozenset((0x00, _EMPTY_LIST))
+# How many bytes a value takes whose type is of fixed width and allows every value; 0: another type.
+_STEPS = bytes(
+    1 + _FIXED_WIDTH[code >> 4]
+    if code in _SIMPLE and code not in (_CHAR, _EMPTY_LIST) and code >> 4 in _FIXED_WIDTH
+    else 0
+    for code in range(256)
+)

@@ -6,6 +6,7 @@ an initiator sends the AMQP header and its open as soon as it is let in.
 
 from __future__ import annotations
 
+import struct
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,20 @@ if TYPE_CHECKING:
     from .connection import Connection
 
 _MAX_SASL_FRAME = 4_096
+# A Kafka request begins with its size, its API key and the version of that API. Clients begin with
+# one of these APIs.
+_KAFKA_START = struct.Struct(">IHH")
+_KAFKA_KINDS = {3: "Metadata", 17: "SaslHandshake", 18: "ApiVersions"}
+_KAFKA_LARGEST = 1 << 16
+_KAFKA_NEWEST = 32
+
+
+def kafka_kind(header: bytes) -> str | None:
+    """The name of the Kafka request that begins with these bytes, if one does."""
+    size, kind, version = _KAFKA_START.unpack(header)
+    if not len(header) <= size <= _KAFKA_LARGEST or version > _KAFKA_NEWEST:
+        return None
+    return _KAFKA_KINDS.get(kind)
 
 
 class Step(Enum):
@@ -71,6 +86,12 @@ class Handshake:
         output = self._connection.output
         wanted = SASL_HEADER if self._step is Step.SASL_HEADER else AMQP_HEADER
         if header != wanted:
+            if kind := kafka_kind(header):
+                # No answer: a Kafka client would read it as the size of a response.
+                raise FramingError(
+                    f"this is the Kafka protocol ({kind}), and this port speaks AMQP 1.0: connect "
+                    "with an Event Hubs SDK, or connect the Kafka client to a Kafka broker"
+                )
             if not self._connection.initiator:
                 output.append(wanted)
             raise FramingError(f"expected {self._step.value}, found {header!r}")

@@ -73,6 +73,9 @@ def take_frame(connection: Connection, each: Frame) -> None:
         head = transfer_head(performative, start + payload)
         _on_transfer(connection, each.channel, head, buffer, end)
         return
+    most = connection.settings.max_attach_size
+    if most is not None and end - start > most and isinstance(performative, Attach):
+        raise LimitError(f"an attach of {end - start} bytes exceeds the maximum of {most}")
     handler = _HANDLERS.get(type(performative))
     if handler is None:
         raise DecodeError(f"a frame holds no performative but {performative!r:.100}")
@@ -147,9 +150,12 @@ def _on_attach(connection: Connection, channel: int, performative: Attach) -> No
                 f"handle {performative.handle} exceeds the {connection.settings.handle_max} of a "
                 "session: use more sessions"
             )
+        most = connection.settings.max_links
+        if most is not None and connection.link_count >= most:
+            raise LimitError(f"more than {most} links on one connection: use more connections")
         kind = SenderLink if performative.role == ROLE_RECEIVER else ReceiverLink
         link = kind(session, performative.name, session.free_handle(performative.handle))
-        session.links[link.handle] = link
+        session.add(link)
     elif link.state is LinkState.ATTACHING:
         link.state = LinkState.ATTACHED
     link.remote_handle = performative.handle

@@ -71,18 +71,19 @@ class Link:
         properties: Mapping[Any, Any] | None = None,
         offered_capabilities: Sequence[str] | None = None,
         snd_settle_mode: int | None = None,
+        rcv_settle_mode: int | None = None,
     ) -> None:
         """Answers the peer's attach; source and target are given back as they were asked for."""
         if self.is_gone:
             return
         self.expect(LinkState.ATTACHING)
-        settle = request.snd_settle_mode if snd_settle_mode is None else snd_settle_mode
+        asked = request.snd_settle_mode, request.rcv_settle_mode
         reply = Attach(
             name=self.name,
             handle=self.handle,
             role=self.role,
-            snd_settle_mode=settle,
-            rcv_settle_mode=request.rcv_settle_mode,
+            snd_settle_mode=asked[0] if snd_settle_mode is None else snd_settle_mode,
+            rcv_settle_mode=asked[1] if rcv_settle_mode is None else rcv_settle_mode,
             source=request.source,
             target=request.target,
             initial_delivery_count=0 if self.role == ROLE_SENDER else None,
@@ -128,7 +129,11 @@ class Link:
         self.session.send(Detach(self.handle, closed=True, error=error))
         self.state = LinkState.DETACHING
         self.credit = 0
+        self.release()
         self.session.connection.runs.forget()
+
+    def release(self) -> None:
+        """Release what the link keeps of an unfinished delivery."""
 
     def expect(self, state: LinkState) -> None:
         if self.state is not state:

@@ -2,6 +2,8 @@
 
 Rules:
 - A delivery larger than the limit is counted and dropped as it arrives, never stored.
+- The connection counts the bytes of its unfinished deliveries and bounds them. They are kept in
+  one buffer, because an object for each part can cost many times the bytes of the part.
 - A delivery uses credit when it is whole or when the peer gives it up.
 - Credit that was taken back may have been used by then: what is under way is still received.
 """
@@ -32,7 +34,7 @@ class ReceiverLink(Link):
         # How many deliveries may still come, by the most that was ever granted.
         self.expected = 0
         self.takes_runs = False
-        self._parts: list[bytes] = []
+        self._parts = bytearray()
         self._size = 0
         self._head: tuple[int, int, bool] | None = None
 
@@ -100,12 +102,13 @@ class ReceiverLink(Link):
             self._head = (*self._head[:2], True)
         self._size += len(part)
         if self.max_message_size and self._size > self.max_message_size:
-            self._parts.clear()
+            self._drop_parts()
         elif part:
-            self._parts.append(part)
+            self._parts += part
+            self.session.connection.count_unfinished(len(part))
         if more:
             return None
-        return self._finish(b"".join(self._parts), self._size)
+        return self._finish(bytes(self._parts), self._size)
 
     def _finish(self, payload: bytes, size: int) -> tuple[int, int, bool, bytes, int]:
         assert self._head is not None
@@ -117,8 +120,17 @@ class ReceiverLink(Link):
 
     def abort(self) -> None:
         """Forgets the parts of the delivery under way, which has used its credit all the same."""
-        self._parts, self._size, self._head = [], 0, None
+        self.release()
         self.use_credit(1)
+
+    def release(self) -> None:
+        self._drop_parts()
+        self._size, self._head = 0, None
+
+    def _drop_parts(self) -> None:
+        if self._parts:
+            self.session.connection.count_unfinished(-len(self._parts))
+            self._parts = bytearray()
 
     @property
     def in_delivery(self) -> bool:

@@ -6,7 +6,7 @@ it is a DecodeError.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .decode import Buffer, decode_value, skip_value
@@ -38,6 +38,7 @@ _NAMES = {
     "amqp:footer:map": FOOTER,
 }
 
+_SMALL_ULONG = 0x53
 _PROPERTY_FIELDS = 13
 _MESSAGE_ID = 0
 _REPLY_TO = 4
@@ -53,18 +54,26 @@ class Section(NamedTuple):
     end: int
 
 
-def sections(payload: Buffer) -> Iterator[Section]:
-    """The sections of a message in the order in which they stand."""
+def sections(payload: Buffer, skip: Callable[[Buffer, int], int] = skip_value) -> Iterator[Section]:
+    """The sections of a message in the order in which they stand.
+
+    `skip` finds the end of each value: `check_value` also checks that it can be decoded.
+    """
     index, size = 0, len(payload)
     while index < size:
         start = index
         if payload[index] != 0:
             raise DecodeError(f"no message section at byte {index}: 0x{payload[index]:02x}")
-        descriptor, value = decode_value(payload, index + 1)
+        descriptor: Any
+        if index + 2 < size and payload[index + 1] == _SMALL_ULONG:
+            # As every known peer writes it.
+            descriptor, value = payload[index + 2], index + 3
+        else:
+            descriptor, value = decode_value(payload, index + 1)
         code = _NAMES.get(descriptor) if isinstance(descriptor, str) else descriptor
         if type(code) is not int or not HEADER <= code <= FOOTER:
             raise DecodeError(f"unknown message section {descriptor!r:.100} at byte {index}")
-        index = skip_value(payload, value)
+        index = skip(payload, value)
         yield Section(code, start, value, index)
 
 

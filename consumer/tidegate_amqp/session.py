@@ -78,7 +78,7 @@ class Session:
     def _attach(self, link: Link, source: Any, target: Any, fields: dict[str, Any]) -> None:
         attach = Attach(link.name, link.handle, link.role, source=source, target=target, **fields)
         link.send_attach(attach)
-        self.links[link.handle] = link
+        self.add(link)
 
     def _handle_to_ask_for(self) -> int:
         handle = self.free_handle(0)
@@ -90,7 +90,7 @@ class Session:
 
     def end(self, error: Error | None = None) -> None:
         if self.is_live:
-            self._waiting.clear()
+            self.release()
             self.flush_settled()
             self.send(End(error))
             self.end_sent = True
@@ -129,12 +129,15 @@ class Session:
             self.count_transfers(len(frames))
             return
         self._waiting.extend((handle, each) for each in frames)
+        self.connection.waiting_bytes += sum(map(len, frames))
         self.send_waiting()
 
     def send_waiting(self) -> None:
         count = min(len(self._waiting), self.remote_incoming_window)
         for _ in range(count):
-            self.output.append(self._waiting.popleft()[1])
+            each = self._waiting.popleft()[1]
+            self.connection.waiting_bytes -= len(each)
+            self.output.append(each)
         self.count_transfers(count)
         if not self._waiting:
             draining, self._draining = self._draining, []
@@ -150,7 +153,20 @@ class Session:
     def drop_waiting(self, handle: int) -> None:
         """Forgets the frames of a link that is detached: nobody is there to take them."""
         if self._waiting:
-            self._waiting = deque(each for each in self._waiting if each[0] != handle)
+            kept = deque(each for each in self._waiting if each[0] != handle)
+            self._forget_waiting()
+            self.connection.waiting_bytes += sum(len(each) for _, each in kept)
+            self._waiting = kept
+
+    def _forget_waiting(self) -> None:
+        self.connection.waiting_bytes -= sum(len(each) for _, each in self._waiting)
+        self._waiting.clear()
+
+    def release(self) -> None:
+        """Release unfinished deliveries in both directions."""
+        self._forget_waiting()
+        for link in self.links.values():
+            link.release()
 
     def send_flow(self, **link_fields: Any) -> None:
         """A flow of the session, and of one link where its fields are given."""
@@ -180,7 +196,9 @@ class Session:
         first, last, state = self._settled
         self._settled = None
         if self.is_live:
-            self.send(Disposition(ROLE_RECEIVER, first, last, settled=True, state=state))
+            # As the service does it: `last` is null if there is one delivery.
+            upto = None if last == first else last
+            self.send(Disposition(ROLE_RECEIVER, first, upto, settled=True, state=state))
 
     # --- what the connection calls
 
@@ -212,12 +230,18 @@ class Session:
             return wanted
         return next(handle for handle in range(MAX_UINT) if handle not in self.links)
 
+    def add(self, link: Link) -> None:
+        self.links[link.handle] = link
+        self.connection.link_count += 1
+
     def forget(self, link: Link) -> None:
         self.drop_waiting(link.handle)
+        link.release()
         link.state = LinkState.DETACHED
         link.credit = 0
         self.connection.runs.forget()
-        self.links.pop(link.handle, None)
+        if self.links.pop(link.handle, None) is not None:
+            self.connection.link_count -= 1
         if link.remote_handle is not None:
             self.links_by_remote_handle.pop(link.remote_handle, None)
 

@@ -24,6 +24,12 @@ class ConnectionSettings:
     handle_max: int = 255
     incoming_window: int = 5_000
     outgoing_window: int = 65_536
+    # Limits for one peer; None: no limit.
+    max_links: int | None = None
+    max_attach_size: int | None = None
+    max_unfinished_bytes: int | None = None
+    # The most frames that one call of `Connection.receive` handles; None: no limit.
+    frames_a_turn: int | None = None
     # The accepting end: whether the SASL mechanism and response that a peer chose will do.
     accepts_sasl: Callable[[SaslInit], bool] = _accept_all
     # The initiating end: what it says of itself.

@@ -17,6 +17,7 @@ from tidegate_cosmos.rest.signing import WELL_KNOWN_KEY
 from tidegate_cosmos.server import CosmosServer, StartError
 from tidegate_cosmos.store.account import RANGES_MAX
 from tidegate_http.options import Parser, add_addresses, add_admin, number
+from tidegate_http.output import standard_output
 from tidegate_http.serving import until_stopped
 
 _DESCRIPTION = (
@@ -87,6 +88,11 @@ async def serve(options: Options) -> None:
 
 
 def main() -> None:
+    with standard_output("tidegate-cosmos"):
+        _run()
+
+
+def _run() -> None:
     try:
         asyncio.run(serve(options_of(parser().parse_args())))
     except (ConfigError, StartError) as error:

@@ -132,7 +132,7 @@ class Service:
         if len(segments) > 4:
             path["x-ms-alt-content-path"] += f"/colls/{quote(container.id)}"
             path["x-ms-content-path"] = container.rid
-        item = "/".join(segments[5:]) or None
+        item = container.id_of("/".join(segments[5:])) or None
         if self.faults and operation in (Operation.CREATE, Operation.UPSERT):
             found = asked.document().get("id")
             item = found if isinstance(found, str) else None
@@ -177,7 +177,7 @@ def _in_container(asked: Asked, container: Container, rest: tuple[str, ...], now
             return resources.container(asked, container)
         case ("GET", "pkranges"):
             return resources.ranges(asked, container)
-        case ("POST", "docs"):
+        case ("POST", "docs") if not asked.says("x-ms-cosmos-is-batch-request"):
             if asked.is_plan:
                 return queries.plan(asked)
             if asked.is_query:
@@ -193,9 +193,10 @@ def _in_container(asked: Asked, container: Container, rest: tuple[str, ...], now
             return items.replace(asked, container, item_id, now)
         case ("DELETE", "docs", item_id):
             return items.delete(asked, container, item_id, now)
+    is_batch = asked.method == "POST" and rest == ("docs",)
+    what = "transactional batches" if is_batch else asked.method[:20]
     raise Refused(
-        405,
-        f"tidegate-cosmos does not serve {asked.method[:20]} at /{'/'.join(asked.segments)[:200]}.",
+        405, f"tidegate-cosmos does not serve {what} at /{'/'.join(asked.segments)[:200]}."
     )
 
 

@@ -108,8 +108,10 @@ async def _serve(
     server: Server, told: Callable[[], Iterable[str]], stopped: asyncio.Event
 ) -> None:
     await server.start()
-    for line in told():
-        print(line)
-    print("ready; Ctrl-C stops it", flush=True)
-    await stopped.wait()
-    await server.stop()
+    try:
+        for line in told():
+            print(line)
+        print("ready; Ctrl-C stops it", flush=True)
+        await stopped.wait()
+    finally:
+        await server.stop()

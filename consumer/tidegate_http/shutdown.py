@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import faulthandler
 import gc
+import logging
 import os
 import select
 import signal
@@ -241,6 +242,8 @@ class Shutdown:
         failure = "".join(traceback.format_exception(self._error)) if self._error else ""
         said.append(f"Still running: {still_running(self._loop) or 'nothing that has a name'}.")
         self._say(failure + " ".join(filter(None, said)))
+        # What handlers of the log have counted and not yet written.
+        logging.shutdown()
         _flush()
 
 

@@ -6,7 +6,8 @@ so that a first try needs no key.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from tidegate_amqp.sasl import SaslInit, read_plain
 from tidegate_hub import sas
@@ -21,6 +22,23 @@ from tidegate_hub.sas import LISTEN, SEND, Claim, Grant, KeyRule
 MAX_GRANTS = 4_096
 
 
+class Identity(NamedTuple):
+    """The identity in a client's last token, in the words of the service. Recorded."""
+
+    app_id: str
+    auth_type: str
+    auth_code: int
+
+
+NOBODY = Identity("", "None", 0)
+# The app id of a token of Entra ID is one of its claims. The hub does not read them.
+ENTRA_ID = Identity("", "AAD", 4)
+
+
+def _key_holder(token: Any) -> Identity:
+    return Identity(sas.key_name(str(token)), "NamespaceSAS", 2)
+
+
 class Access:
     """The grants of one connection."""
 
@@ -29,27 +47,40 @@ class Access:
         self._is_checked = is_checked
         self._grants: dict[str, Grant] = {}
         self._plain: Grant | None = None
-        # What the client has put last, as the service calls it in its replies.
-        self.auth_type = "None"
+        self.identity = NOBODY
 
     @property
-    def has_token(self) -> bool:
-        """Whether a token was put and taken."""
-        return self.auth_type in ("Sas", "Aad")
+    def is_proven(self) -> bool:
+        """Whether a valid token was put, or tokens are not checked."""
+        return not self._is_checked or bool(self._all())
 
-    def put_token(self, request: dict[Any, Any], token: Any, now: float) -> None:
-        """Takes the token of a `$cbs` request. Raises HubError."""
+    def put_token(
+        self,
+        request: dict[Any, Any],
+        token: Any,
+        now: float,
+        require_entity: Callable[[str], None],
+    ) -> None:
+        """Takes the token of a `$cbs` request. Raises HubError.
+
+        `require_entity` checks the audience after the signature was verified, so that a client
+        without a key cannot find out which event hubs exist.
+        """
         if request.get("operation") != "put-token":
             raise bad_request_property("operation")
         is_sas = str(request.get("type", "")).endswith(":sastoken")
+        audience = request.get("name")
+        if not isinstance(audience, str):
+            raise bad_request_property("name")
+        grant = None
         if self._is_checked:
             if not is_sas:
                 raise unsupported_token()
-            audience = request.get("name")
-            if not isinstance(audience, str):
-                raise bad_request_property("name")
-            self._keep(audience, sas.verify(str(token), self._rules, now, audience), now)
-        self.auth_type = "Sas" if is_sas else "Aad"
+            grant = sas.verify(str(token), self._rules, now, audience)
+        require_entity(audience)
+        if grant is not None:
+            self._keep(audience, grant, now)
+        self.identity = _key_holder(token) if is_sas else ENTRA_ID
 
     def _keep(self, audience: str, grant: Grant, now: float) -> None:
         self._grants.pop(audience, None)

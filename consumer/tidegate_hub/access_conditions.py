@@ -88,12 +88,29 @@ def _claim_words(claim: str, resource: str) -> str:
 # Closed by the hub. What an idle connection is told is in `tidegate_amqp.settings`.
 
 
-def too_many_answers(limit: int) -> HubError:
+def too_many_answers(count: int) -> HubError:
     """Ours: detaches a link whose client asks and asks, and takes no answers."""
     return HubError(
         RESOURCE_LIMIT_EXCEEDED,
-        f"{limit} answers wait for credit on this link, and no more are kept. Give the link "
-        "credit, then attach it again.",
+        f"{count} answers wait for credit on this link, which is too many: none of them is kept. "
+        "Give the link credit, then attach it again.",
+    )
+
+
+def too_much_waits(limit: int) -> HubError:
+    """Ours: closes a connection whose client does not open its session windows."""
+    return HubError(
+        RESOURCE_LIMIT_EXCEEDED,
+        f"More than {limit} bytes wait for the client to open the windows of its sessions. Open "
+        "them, or use larger ones.",
+    )
+
+
+def no_token(seconds: float) -> HubError:
+    """Ours: closes a connection on which no valid token was put."""
+    return HubError(
+        UNAUTHORIZED_ACCESS,
+        f"No token that is valid came within {seconds:.0f} seconds of connecting. Put one to $cbs.",
     )
 
 

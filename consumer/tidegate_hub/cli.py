@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tidegate_http.options import Parser, add_addresses, add_admin, number, port
+from tidegate_http.output import standard_output
 from tidegate_http.serving import until_stopped
 from tidegate_hub.config import HubSpec, combine, parse_config, parse_hub
 from tidegate_hub.config_json import ConfigError
@@ -150,6 +151,11 @@ async def serve(options: Options) -> None:
 
 
 def main() -> None:
+    with standard_output("tidegate-hub"):
+        _run()
+
+
+def _run() -> None:
     try:
         asyncio.run(serve(options_of(parser().parse_args())))
     except (ConfigError, StartError, StorageError) as error:

@@ -4,7 +4,9 @@ Rules:
 - Everything a client does is answered in the turn in which it came, then written at once.
 - How long something lasts is told by a clock that nobody sets; moments (of tokens, faults and
   words) are told by the clock on the wall.
-- Feeds take turns; while the wire holds back none gets one.
+- Feeds take turns; while the wire holds back none gets one. Clients take turns too: the
+  hub handles a limited number of frames of one, then those of the others.
+- The memory that one connection can use is bounded: `amqp:resource-limit-exceeded` closes it.
 - When the connection is lost, closed or cut, all that it held is let go at once, also where the
   transport still waits for a peer that reads nothing.
 """
@@ -12,7 +14,6 @@ Rules:
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -29,9 +30,9 @@ from tidegate_amqp.events import (
     WindowOpened,
 )
 from tidegate_hub.access import Access
-from tidegate_hub.access_conditions import claim_lapsed
+from tidegate_hub.access_conditions import claim_lapsed, no_token, too_much_waits
 from tidegate_hub.broker import Broker
-from tidegate_hub.conditions import tracked
+from tidegate_hub.conditions import HubError, tracked
 from tidegate_hub.feed import Feed
 from tidegate_hub.links import HubLink
 from tidegate_hub.opening import open_link
@@ -47,14 +48,24 @@ class Wire(Protocol):
     def write(self, data: bytes) -> None: ...
     def close(self) -> None: ...
     def abort(self) -> None: ...
+    def pause_reading(self) -> None: ...
+    def resume_reading(self) -> None: ...
     def call_soon(self, callback: Callable[[], None]) -> None: ...
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> None: ...
 
 
 _numbers = itertools.count(1)
 
-# How long a client may take from connecting to its Open.
+# How long a client may take from connecting to its Open, and to its first token if tokens are
+# checked.
 HANDSHAKE_LIMIT_S = 60.0
+# Limits for one connection. A delivery has at most 1 MB.
+MAX_UNFINISHED_BYTES = 32 << 20
+MAX_WAITING_BYTES = 64 << 20
+MAX_LINKS = 5_000
+MAX_ATTACH_SIZE = 8_192
+# How many frames of one connection are handled before the others get their turn.
+FRAMES_A_TURN = 128
 
 
 class Client:
@@ -78,12 +89,23 @@ class Client:
         self.access = Access(broker.rules, is_checked=broker.is_checked)
         self.is_lost = False
         self.is_held = False
+        # Bytes of answers that wait for credit, on all links together.
+        self.waiting_answer_bytes = 0
         # The open links: also those of sessions that have ended while their events wait.
         self.links: set[HubLink] = set()
-        self._ready: deque[Feed] = deque()
+        # Feeds that wait for a turn, in order; the values mean nothing.
+        self._ready: dict[Feed, None] = {}
         self._is_scheduled = False
         self._is_flush_due = False
-        settings = ConnectionSettings(self.tracking_id, accepts_sasl=self.access.accepts_sasl)
+        self._is_reading_paused = False
+        settings = ConnectionSettings(
+            self.tracking_id,
+            accepts_sasl=self.access.accepts_sasl,
+            max_links=MAX_LINKS,
+            max_attach_size=MAX_ATTACH_SIZE,
+            max_unfinished_bytes=MAX_UNFINISHED_BYTES,
+            frames_a_turn=FRAMES_A_TURN,
+        )
         self.connection = Connection(settings, initiator=False, now=monotonic())
         broker.counters.connections_opened += 1
 
@@ -94,13 +116,30 @@ class Client:
             if not self.is_lost:
                 self._on_event(event)
         self.flush()
+        if self.connection.has_more and not self._is_reading_paused:
+            self._is_reading_paused = True
+            self.wire.pause_reading()
+            self.wire.call_soon(self._receive_more)
+
+    def _receive_more(self) -> None:
+        """Handle the next frames of the data that arrived."""
+        self._is_reading_paused = False
+        if self.is_lost:
+            return
+        self.received(b"")
+        if not self._is_reading_paused:
+            self.wire.resume_reading()
 
     def tick(self) -> None:
         """Once a second: heartbeats, clients that fell silent, rights that lapsed."""
         elapsed, now = self.monotonic(), self.now()
-        if self.connection.peer is None and elapsed - self._connected_at >= HANDSHAKE_LIMIT_S:
-            self.abort()
-            return
+        if elapsed - self._connected_at >= HANDSHAKE_LIMIT_S:
+            if self.connection.peer is None:
+                self.abort()
+                return
+            if not self.access.is_proven:
+                self._give_up(no_token(HANDSHAKE_LIMIT_S))
+                return
         for event in self.connection.tick(elapsed):
             self._on_event(event)
         for link in list(self.links):
@@ -119,10 +158,10 @@ class Client:
     def lost(self) -> None:
         """The transport is gone, or there is nothing more to say over it."""
         self.is_lost = True
-        self.connection.is_closed = True
         self._ready.clear()
         for link in list(self.links):
             link.drop()
+        self.connection.release()
 
     # --- what links call
 
@@ -163,8 +202,7 @@ class Client:
 
     def schedule(self, feed: Feed) -> None:
         """Gives a feed a turn, soon."""
-        if feed not in self._ready:
-            self._ready.append(feed)
+        self._ready.setdefault(feed)
         self._kick()
 
     def flush_soon(self) -> None:
@@ -175,6 +213,9 @@ class Client:
 
     def flush(self) -> None:
         if self.is_lost:
+            return
+        if self.connection.waiting_bytes > MAX_WAITING_BYTES:
+            self._give_up(too_much_waits(MAX_WAITING_BYTES))
             return
         output = self.connection.take_output(self.monotonic())
         if output:
@@ -196,6 +237,13 @@ class Client:
         self.lost()
         self.wire.close()
 
+    def _give_up(self, error: HubError) -> None:
+        """Close the connection because of a limit, and report it."""
+        self.broker.report_refusal(
+            f"connection {self.number} from {self.peer_name} was closed: {error}"
+        )
+        self.close(Error(error.condition, error.description))
+
     # --- turns
 
     def _flush_due(self) -> None:
@@ -213,9 +261,10 @@ class Client:
             # Written after each turn, so that the transport can say that it has enough.
             if self.is_held or not self._ready:
                 break
-            feed = self._ready.popleft()
+            feed = next(iter(self._ready))
+            del self._ready[feed]
             if feed.take_turn() and not self.is_lost:
-                self._ready.append(feed)
+                self._ready.setdefault(feed)
             self.flush()
         self._kick()
 
@@ -233,14 +282,14 @@ class Client:
             case LinkAttached(link=link, attach=attach):
                 open_link(self, link, attach)
             case LinkDetached(link=link):
-                if isinstance(link.context, HubLink):
+                if isinstance(link.context, HubLink | Answers):
                     link.context.drop()
             case WindowOpened(session=session):
                 self._on_window(session)
             case ConnectionClosed():
                 self.flush()
             case ConnectionFailed(error=error):
-                self.broker.report(
+                self.broker.report_refusal(
                     f"connection {self.number} from {self.peer_name} was closed: "
                     f"{error.condition}: {error}"
                 )

@@ -142,9 +142,20 @@ def invalid_filter_type(link: str, found: str, key: str) -> HubError:
 
 
 def entity_not_found(entity: str) -> HubError:
-    """Reported. The entity is the whole address, or for a group its system tracker."""
+    """Recorded, with the blank at its end, of the audience of a token; reported of links.
+
+    The entity is the whole audience or address, or for a group its system tracker.
+    """
     return HubError(
-        NOT_FOUND, f"The messaging entity '{_clipped(entity)}' could not be found. {_LEARN_MORE}."
+        NOT_FOUND, f"The messaging entity '{_clipped(entity)}' could not be found. {_LEARN_MORE}. "
+    )
+
+
+def cbs_is_open(connection: str) -> HubError:
+    """Reported. A connection has one pair of links to `$cbs`."""
+    return HubError(
+        NOT_ALLOWED,
+        f"A link to connection '{_clipped(connection)}' $cbs node has already been opened.",
     )
 
 

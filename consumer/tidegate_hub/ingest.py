@@ -3,8 +3,10 @@
 Pure. Rules:
 - An event is its message as sent, without a header section; the message annotations are taken
   out, and stamping.py writes them anew.
-- Nothing malformed is stored: every section is walked, except for the plain event of one data
-  section, which is checked by its length alone because it is the one that comes by the million.
+- Nothing malformed is stored: every section is checked to its last value, because readers decode
+  it. The plain event of one data section is checked by its length alone, because it is the one
+  that comes by the million.
+- A data section may hold null: the JavaScript client sends an event without a body so.
 - A delivery is placed as a whole, so the events of one batch keep their order.
 - Of a batch only the data sections and the partition key count; its other sections describe it.
 """
@@ -15,7 +17,7 @@ import struct
 from typing import NamedTuple
 
 from tidegate_amqp import DecodeError
-from tidegate_amqp.decode import decode_value, skip_value
+from tidegate_amqp.decode import check_value, decode_value, skip_value
 from tidegate_amqp.sections import (
     APPLICATION_PROPERTIES,
     BATCH_FORMAT,
@@ -35,7 +37,7 @@ from tidegate_hub.stamping import PARTITION_KEY, STAMPED, Annotated, Incoming
 _BODIES = frozenset((DATA, SEQUENCE, VALUE))
 
 # How the value of a section may begin: binary, list or map. An amqp-value may be anything.
-_BINARY, _LIST, _MAP = b"\xa0\xb0", b"\x45\xc0\xd0", b"\xc1\xd1"
+_BINARY, _LIST, _MAP = b"\xa0\xb0\x40", b"\x45\xc0\xd0", b"\xc1\xd1"
 _BEGINNINGS = {
     HEADER: _LIST,
     DELIVERY_ANNOTATIONS: _MAP,
@@ -125,7 +127,7 @@ def _read_event(message: bytes) -> Incoming:
     key: str | None = None
     kept: list[Section] = []
     dropped = has_annotations = False
-    for section in sections(message):
+    for section in sections(message, check_value):
         if section.code != VALUE and message[section.value] not in _BEGINNINGS[section.code]:
             raise DecodeError(f"a section 0x{section.code:x} is not of the type that it must be")
         if section.code == MESSAGE_ANNOTATIONS:

@@ -21,6 +21,7 @@ HUB_TYPE = "com.microsoft:eventhub"
 PARTITION_TYPE = "com.microsoft:partition"
 
 _NO_EPOCH = encode_int(-1)
+_YEAR_ONE_MS = -62_135_596_800_000  # 0001-01-01T00:00:00Z
 
 
 def read(hubs: Hubs, request: dict[Any, Any]) -> Pairs:
@@ -59,16 +60,20 @@ def _hub(hub: Hub) -> Pairs:
 
 
 def _partition(hub: Hub, partition: Partition) -> Pairs:
+    """In the order of the service. Recorded, also what it says if no event ever came."""
     log = partition.log
+    is_untouched = log.next_sequence == 0
+    first = -1 if is_untouched else log.first_sequence
+    enqueued_ms = _YEAR_ONE_MS if is_untouched else log.last_enqueued_ms
     return [
         (encode_string("name"), encode_string(hub.name)),
-        (encode_string("type"), encode_string(PARTITION_TYPE)),
         (encode_string("partition"), encode_string(partition.id)),
-        (encode_string("begin_sequence_number"), encode_long(log.first_sequence)),
+        (encode_string("type"), encode_string(PARTITION_TYPE)),
         (encode_string("begin_sequence_number_epoch"), _NO_EPOCH),
-        (encode_string("last_enqueued_sequence_number"), encode_long(log.next_sequence - 1)),
+        (encode_string("begin_sequence_number"), encode_long(first)),
         (encode_string("last_enqueued_sequence_number_epoch"), _NO_EPOCH),
+        (encode_string("last_enqueued_sequence_number"), encode_long(log.next_sequence - 1)),
         (encode_string("last_enqueued_offset"), encode_string(str(log.last_offset))),
-        (encode_string("last_enqueued_time_utc"), encode_timestamp(log.last_enqueued_ms)),
+        (encode_string("last_enqueued_time_utc"), encode_timestamp(enqueued_ms)),
         (encode_string("is_partition_empty"), encode_boolean(log.is_empty)),
     ]

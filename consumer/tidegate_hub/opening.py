@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tidegate_amqp import Described, Error, Link, ReceiverLink, SenderLink, Symbol
-from tidegate_amqp.encode import encode_uint
+from tidegate_amqp import Described, Error, Link, ReceiverLink, SenderLink, Source, Symbol
+from tidegate_amqp.encode import encode_int, encode_uint
 from tidegate_amqp.performatives import MAX_ULONG, Attach
 from tidegate_amqp.types import Raw
 from tidegate_hub import addresses, selectors
@@ -18,6 +18,7 @@ from tidegate_hub.broker import MAX_MESSAGE_SIZE
 from tidegate_hub.conditions import (
     NAMELESS,
     HubError,
+    cbs_is_open,
     entity_not_found,
     internal_error,
     invalid_filter,
@@ -27,6 +28,7 @@ from tidegate_hub.conditions import (
 )
 from tidegate_hub.faults import Kind, Operation, Target, delay_of
 from tidegate_hub.feed import Feed
+from tidegate_hub.hubs import Partition
 from tidegate_hub.links import HubLink, busy, resource_of, scripted
 from tidegate_hub.publisher import Publisher
 from tidegate_hub.receivers import Refuse, decide_attach
@@ -39,13 +41,20 @@ if TYPE_CHECKING:
 
 EPOCH = "com.microsoft:epoch"
 TIMEOUT = "com.microsoft:timeout"
+TRACKING_ID = "com.microsoft:tracking-id"
 RECEIVER_NAME = "com.microsoft:receiver-name"
 RUNTIME_METRIC = "com.microsoft:enable-receiver-runtime-metric"
 
 _SETTLED = 1
-# A selector is known by its descriptor, and one without a descriptor by its key.
+_FIRST = 0
+# The service's timeout for every link of a partition, for any timeout in the request.
+_TIMEOUT_MS = 65_000
+_NETWORK_TYPE = 1
+# A selector is known by its descriptor, and one without a descriptor by its key. The first code is
+# the registered one, the second is that of the service and of the .NET client.
 _SELECTOR_NAMES = ("apache.org:selector-filter:string", "jms-selector")
-_SELECTOR_CODE = 0x468C00000004
+_SERVICE_SELECTOR_CODE = 0x137000000A
+_SELECTOR_CODES = (0x468C00000004, _SERVICE_SELECTOR_CODE)
 # How much of a name that a client sent is given back to it.
 _SHOWN = 256
 
@@ -114,6 +123,11 @@ def _place(client: Client, address: addresses.Address) -> str:
 
 
 def _open_request_link(client: Client, link: Link, attach: Attach, node: str) -> None:
+    if node == addresses.CBS:
+        for other in client.contexts():
+            is_one = isinstance(other, Requests | Answers) and other.node == node
+            if is_one and type(other.link) is type(link) and not other.link.is_gone:
+                raise cbs_is_open(client.container_id)
     link.accept(attach, max_message_size=MAX_ULONG)
     if isinstance(link, ReceiverLink):
         link.max_message_size = MAX_MESSAGE_SIZE
@@ -154,7 +168,8 @@ def _open_publisher(client: Client, link: Link, attach: Attach, address: address
     link.accept(
         attach,
         max_message_size=MAX_MESSAGE_SIZE,
-        properties=_reply_properties(client, attach),
+        properties=_publisher_properties(client, attach, partition),
+        rcv_settle_mode=_FIRST,
     )
     publisher.open()
 
@@ -172,9 +187,10 @@ def _open_feed(client: Client, link: Link, attach: Attach, address: addresses.Re
     properties = attach.properties or {}
     epoch = properties.get(EPOCH)
     feed.epoch = epoch if isinstance(epoch, int) else None
-    feed.name = str(properties.get(RECEIVER_NAME) or NAMELESS)
+    feed.name = str(properties.get(RECEIVER_NAME) or NAMELESS)[:_SHOWN]
     feed.wants_metrics = RUNTIME_METRIC in (attach.desired_capabilities or ())
     selector = selectors.parse(_selector(attach))
+    answered = attach._replace(source=_answered_source(attach.source))
     try:
         feed.expire(target)
     except StorageError as error:
@@ -191,9 +207,9 @@ def _open_feed(client: Client, link: Link, attach: Attach, address: addresses.Re
         evicted.detach(eviction.error)
     link.context = feed
     link.accept(
-        attach,
+        answered,
         max_message_size=MAX_MESSAGE_SIZE,
-        properties=_reply_properties(client, attach),
+        properties=_feed_properties(client, attach),
         snd_settle_mode=_SETTLED,
     )
     feed.open(position)
@@ -216,26 +232,61 @@ def _selector_text(link: str, key: str, value: Any) -> str:
         text = text.decode("utf-8", "replace")
     if not isinstance(text, str):
         raise invalid_filter_type(link, "null" if text is None else type(text).__name__, key)
-    if kind != _SELECTOR_CODE and str(kind) not in _SELECTOR_NAMES:
+    if kind not in _SELECTOR_CODES and str(kind) not in _SELECTOR_NAMES:
         raise invalid_filter_type(link, str(kind)[:_SHOWN], key)
     return text
 
 
-def _reply_properties(client: Client, attach: Attach) -> dict[str, Any]:
-    """What the service says of the link and its client.
+def _answered_source(source: Source) -> Source:
+    """The source as the service gives it back: its filter has the service's own descriptor."""
+    filters = {
+        key: Described(_SERVICE_SELECTOR_CODE, each.value if isinstance(each, Described) else each)
+        for key, each in (source.filter or {}).items()
+    }
+    return source._replace(filter=filters or None)
 
-    That the first three of the client are there is recorded; what they say is not, so they say
-    only how the client came in.
-    """
-    asked = attach.properties or {}
+
+def _publisher_properties(
+    client: Client, attach: Attach, partition: Partition | None
+) -> dict[str, Any] | None:
+    """The properties in the reply to a sender that sent properties. Recorded."""
+    asked = attach.properties
+    if not asked:
+        return None
+    if partition is not None:
+        return _properties(_about(client))
     reply: dict[str, Any] = {}
     if isinstance(asked.get(TIMEOUT), int):
         reply[TIMEOUT] = Raw(encode_uint(asked[TIMEOUT] & 0xFFFFFFFF))
+    return _properties({**reply, TRACKING_ID: client.tracking_id})
+
+
+def _feed_properties(client: Client, attach: Attach) -> dict[str, Any] | None:
+    """The properties in the reply to a receiver that sent properties. Recorded."""
+    asked = attach.properties
+    if not asked:
+        return None
+    identity = client.access.identity
+    reply = _about(client)
     if isinstance(asked.get(EPOCH), int):
         reply[EPOCH] = asked[EPOCH]
-    reply["app-id"] = ""
-    reply["auth-type"] = client.access.auth_type
-    reply["client-auth-id"] = ""
-    reply["client-id"] = client.container_id
+    reply["client-auth-id"] = identity.app_id
+    reply["client-auth-type"] = Raw(encode_int(identity.auth_code))
     reply["client-ip"] = client.peer_name
+    reply["client-network-type"] = Raw(encode_int(_NETWORK_TYPE))
+    return _properties(reply)
+
+
+def _about(client: Client) -> dict[str, Any]:
+    """The properties in the reply to every link of a partition."""
+    identity = client.access.identity
+    return {
+        TIMEOUT: Raw(encode_uint(_TIMEOUT_MS)),
+        "app-id": identity.app_id,
+        "auth-type": identity.auth_type,
+        "client-id": client.container_id,
+    }
+
+
+def _properties(reply: dict[str, Any]) -> dict[str, Any]:
     return {Symbol(key): value for key, value in reply.items()}

@@ -24,13 +24,14 @@ from tidegate_hub.ingest import Arrival, read_delivery
 from tidegate_hub.links import HubLink, busy
 from tidegate_hub.storage.errors import StorageError
 
-# What a client gets that has put a token, and what one gets that has not.
+# Credit of a sender to a partition, and of a sender that names no partition.
 CREDIT = 1_000
-CREDIT_WITHOUT_TOKEN = 300
+CREDIT_WITHOUT_PARTITION = 300
 # The service tops the credit up after this many deliveries.
 TOP_UP_AFTER = 100
-# How the service says that its client may have any number of events to send.
-_AVAILABLE = (1 << 32) - 1
+# The `available` field of the service's flows: 0 in the first, the maximum in later ones.
+_NOTHING = 0
+_ANY_NUMBER = (1 << 32) - 1
 # How much a delay may hold up.
 MAX_HELD_BYTES = 16 << 20
 
@@ -44,12 +45,17 @@ class Publisher(HubLink):
 
     def open(self) -> None:
         self.keep()
-        self._credit = CREDIT if self.client.access.has_token else CREDIT_WITHOUT_TOKEN
+        self._credit = CREDIT_WITHOUT_PARTITION if self.partition is None else CREDIT
         # What a delay holds up, and when the last of it is due.
         self._held: deque[Delivery] = deque()
         self._held_bytes = 0
         self._due_at = 0.0
-        self._grant()
+        self.link.grant(self._credit, available=_NOTHING)
+
+    def drop(self) -> None:
+        super().drop()
+        if self.client.is_lost:
+            self._held.clear()
 
     def on_delivery(self, delivery: Delivery) -> None:
         delay_s = self.delay_s()
@@ -67,20 +73,16 @@ class Publisher(HubLink):
     def _release(self) -> None:
         """The oldest delivery that is held up is due: there is a call for each."""
         if self.client.is_lost:
-            self._held.clear()
             return
         delivery = self._held.popleft()
         self._held_bytes -= len(delivery.payload)
         self._accept(delivery)
         self.client.flush_soon()
 
-    def _grant(self) -> None:
-        self.link.grant(self._credit, available=_AVAILABLE)
-
     def _top_up(self) -> None:
         is_due = self.link.credit <= self._credit - TOP_UP_AFTER
         if is_due and self._held_bytes < MAX_HELD_BYTES:
-            self._grant()
+            self.link.grant(self._credit, available=_ANY_NUMBER)
 
     def _accept(self, delivery: Delivery) -> None:
         broker = self.client.broker

@@ -38,6 +38,7 @@ ALL_CLAIMS: Final[frozenset[Claim]] = frozenset((SEND, LISTEN, MANAGE))
 
 _PREFIX: Final = "sharedaccesssignature"
 _TOKEN_LENGTH_MAX: Final = 8192
+_KEY_NAME_MAX: Final = 256  # as the service allows
 _EXPIRY_DIGITS_MAX: Final = 15
 
 
@@ -106,6 +107,20 @@ def require(grants: Iterable[Grant], claim: Claim, path: str, now: float, resour
     if not allowing:
         raise claim_required(claim, resource)
     return max(allowing, key=lambda grant: grant.expires_at)
+
+
+def key_name(token: str) -> str:
+    """The key name in a token, or an empty text if there is none.
+
+    The token is not verified.
+    """
+    if len(token) > _TOKEN_LENGTH_MAX:
+        return ""
+    for part in token.strip().partition(" ")[2].split("&"):
+        name, _, value = part.strip().partition("=")
+        if name.lower() == "skn":
+            return unquote(unquote(value))[:_KEY_NAME_MAX]
+    return ""
 
 
 def resource_path(uri: str) -> str:

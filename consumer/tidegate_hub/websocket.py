@@ -1,7 +1,7 @@
 """AMQP over WebSockets on the hub's own ports: a connection that opens with an HTTP GET gets it.
 
 No I/O: bytes in, AMQP bytes and replies out. The work is done by wsproto; what is added is the path
-and the subprotocol that the service's clients ask for, and words for a browser that came by.
+and the subprotocols that the service's clients ask for, and words for a browser that came by.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from wsproto.events import (
 )
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
-SUBPROTOCOL = "AMQPWSB10"
+# The SDKs for .NET, Java, JavaScript and Python ask for the first, those for Go and Rust for the
+# second, which is the name that the WebSocket binding of AMQP registers.
+SUBPROTOCOLS = ("AMQPWSB10", "amqp")
+# The SDK for Rust asks for it with a slash at the end.
 PATH = "/$servicebus/websocket"
 
 _NOT_HERE = (
@@ -65,8 +68,11 @@ class WebSocket:
             case BytesMessage(data=data):
                 amqp.append(bytes(data))
             case Request(target=target, subprotocols=offered):
-                if target.split("?")[0].lower() == PATH and SUBPROTOCOL in offered:
-                    replies.append(send(AcceptConnection(subprotocol=SUBPROTOCOL)))
+                path = target.split("?")[0].lower().removesuffix("/")
+                # What the client names first is what it wants most.
+                chosen = next((each for each in offered if each in SUBPROTOCOLS), None)
+                if path == PATH and chosen is not None:
+                    replies.append(send(AcceptConnection(subprotocol=chosen)))
                     self._is_open = True
                 else:
                     self._reject(replies)

@@ -3,6 +3,7 @@
 Rules: the first bytes decide between AMQP and WebSockets; the transport's own limits decide when a
 client is held; a peer that sends and never reads is cut off before its answers fill the memory;
 after a close nothing more is read, and a peer that does not take what is left to write is cut off.
+Nothing is read from a connection while some of what arrived waits for its turn.
 """
 
 from __future__ import annotations
@@ -126,6 +127,14 @@ class TcpWire(asyncio.Protocol):
     def abort(self) -> None:
         self._transport.abort()
 
+    def pause_reading(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if self._held_back is None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
     def call_soon(self, callback: Callable[[], None]) -> None:
         self._loop.call_soon(callback)
 
@@ -142,7 +151,6 @@ class TcpWire(asyncio.Protocol):
 
     def _let_through(self) -> None:
         held, self._held_back = self._held_back or [], None
+        self.resume_reading()
         for data in held:
             self.data_received(data)
-        if not self._transport.is_closing():
-            self._transport.resume_reading()

@@ -14,7 +14,6 @@ import gc
 import logging
 import os
 import socket
-import sys
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -22,12 +21,14 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from tidegate import __version__
+from tidegate.commands.arguments import count, seconds
 from tidegate.commands.codes import Code
 from tidegate.commands.dumps import no_core_dumps
 from tidegate.commands.last_words import end, say
 from tidegate.ops import logs
 from tidegate.ops.serving import Address
 from tidegate.settings import SettingsError
+from tidegate_http.output import standard_output
 from tidegate_http.shutdown import SHUTDOWN, EndedEarly, Listener
 from tidegate_operator.handlers import watching
 from tidegate_operator.identity import COSMOS, HUBS, STORAGE, IdentityHosts, hosts_of
@@ -86,14 +87,14 @@ def parser() -> argparse.ArgumentParser:
     )
     add(
         "--settled-tick-s",
-        type=float,
+        type=seconds,
         default=5.0,
         metavar="S",
         help="how often a group is looked at on which nothing goes on (default: %(default)g)",
     )
     add(
         "--rollouts-at-once",
-        type=int,
+        type=count,
         default=10,
         metavar="N",
         help="how many groups get new pods at once after an upgrade (default: %(default)d)",
@@ -171,12 +172,13 @@ def _own_namespace() -> str:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Carries out what the arguments say."""
-    arguments = parser().parse_args(given)
-    SHUTDOWN.begin(lambda text: say(f"tidegate-operator: {text}"))
-    no_core_dumps(os.environ)
-    code = _run(arguments, os.environ)
-    SHUTDOWN.over(code)
-    end(code, sys.stderr, sys.stdout)
+    with standard_output("tidegate-operator"):
+        arguments = parser().parse_args(given)
+        SHUTDOWN.begin(lambda text: say(f"tidegate-operator: {text}"))
+        no_core_dumps(os.environ)
+        code = _run(arguments, os.environ)
+        SHUTDOWN.over(code)
+        end(code)
 
 
 def _run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
@@ -233,7 +235,9 @@ async def _operate(
         watch = watching(SHUTDOWN.take)
         operator = Operator(settings, kube, control, hidden, watch)
         if console is not None:
-            shown = await serve_console(console, operator.cache, ByKubernetes(kube), time.time)
+            shown = await serve_console(
+                console, operator.cache, ByKubernetes(kube), time.time, operator.leader.is_led
+            )
             stack.push_async_callback(shown.close)
             _log.info("the console at %s", shown.url)
         await operator.run(listen, stop)

@@ -162,6 +162,19 @@ def _stuck(view: GroupView) -> Condition:
     logs = f"kubectl logs -n {view.key.namespace}"
     if view.observation.spark is not None:
         return _stuck_on_spark(view, view.observation.spark, failing, logs)
+    halted = {p: failing[p] for member in alive for p in member.open_circuits if p in failing}
+    if halted:
+        members = sorted(set(halted.values()))
+        what, them = partitions_text(halted), "them" if len(halted) > 1 else "it"
+        return Condition.so(
+            STUCK,
+            "CircuitOpen",
+            f"The handler fails on too many of the recent events of {what}, so that no more are "
+            f"put aside and nothing is read: see {logs} {names_text(members)}. Fix the handler: "
+            f"each partition tries again by itself every spec.delivery.circuitBreaker."
+            f"probeEverySeconds. To resume {them} at once: kubectl consumergroup pause and resume "
+            f"-n {view.key.namespace} {view.key.name}, with --partition.",
+        )
     if failing:
         members = sorted(set(failing.values()))
         return Condition.so(

@@ -39,7 +39,7 @@ COLUMNS: tuple[tuple[str, str, str, str, int], ...] = (
     ("Hub", ".spec.source.eventHubs.hub", "string", "The event hub.", 1),
     ("Consumer Group", ".spec.source.eventHubs.consumerGroup", "string", "The hub's group.", 1),
     ("Container", ".spec.source.cosmos.container", "string", "The Cosmos container.", 1),
-    ("Message", '.status.conditions[?(@.type=="Ready")].message', "string", "Why it is so.", 1),
+    ("Message", ".status.message", "string", "Why it is so.", 1),
 )
 
 

@@ -79,7 +79,7 @@ class OperatorHealth:
             return Verdict(False, f"the loop of the leader's Lease stands still for {still:.0f} s")
         return Verdict(True, "alive")
 
-    def ready(self) -> Verdict:
+    def ready(self, _now: float, /) -> Verdict:
         vitals = self._vitals
         if self.is_stopping:
             return Verdict(False, "stopping")

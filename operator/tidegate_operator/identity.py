@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from tidegate.settings import SettingsError
+from tidegate.settings import SettingsError, is_plain
 
 # Of Azure's public cloud, and of those of the United States' government and of China.
 STORAGE = (
@@ -57,14 +57,14 @@ class IdentityRefusedError(SettingsError):
 
 def hosts_of(option: str, text: str) -> tuple[str, ...]:
     """The hosts of a list with commas. Raises SettingsError."""
-    found = tuple(dict.fromkeys(each.strip().lower() for each in text.split(",") if each.strip()))
+    found = tuple(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
     for each in found:
-        if not _ENTRY.fullmatch(each):
+        if not (each.isascii() and _ENTRY.fullmatch(each.lower())):
             raise SettingsError(
                 f"{option}: '{each}': write a host, such as NAME.blob.core.windows.net, or "
                 "the end of hosts with a dot before it, such as .blob.core.windows.net"
             )
-    return found
+    return tuple(dict.fromkeys(each.lower() for each in found))
 
 
 def check(where: str, address: str, allowed: tuple[str, ...]) -> None:
@@ -75,7 +75,7 @@ def check(where: str, address: str, allowed: tuple[str, ...]) -> None:
     if host and any(_is_meant(host, each) for each in allowed):
         return
     raise IdentityRefusedError(
-        f"{where}: the operator's own identity may not go to '{written}', so no token was asked "
+        f"{where}: the operator's own identity may not go to {written!r}, so no token was asked "
         "for. Whoever runs the operator can add the host to identityHosts, a value of its chart; "
         "or give the group a key: write connectionString, accountKey or sasToken as {secret: NAME, "
         "key: KEY}. The pods have an identity of their own, which this does not concern"
@@ -88,6 +88,9 @@ def _is_meant(host: str, entry: str) -> bool:
 
 def _authority(address: str) -> str:
     """The host as it is written, with all that stands before and behind it."""
+    if not is_plain(address) or " " in address:
+        # Python's own reader of URLs leaves tabs and line ends out, and other readers do not.
+        return address
     try:
         return urlsplit(address if "://" in address else f"//{address}").netloc
     except ValueError:

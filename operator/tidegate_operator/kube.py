@@ -255,6 +255,14 @@ class Kube:
         return document_in(what, answer)
 
 
+# What the reader of kubeconfigs raises for a file that is none: it trusts each value's type.
+NO_KUBECONFIG = (
+    config.ConfigException,
+    *(OSError, yaml.YAMLError, RecursionError),
+    *(AttributeError, LookupError, TypeError, ValueError),
+)
+
+
 def connect(
     *,
     kubeconfig: str | None = None,
@@ -269,10 +277,10 @@ def connect(
     settings = Configuration()
     try:
         _load(settings, kubeconfig, context)
-    except (config.ConfigException, OSError, yaml.YAMLError) as problem:
+    except NO_KUBECONFIG as problem:
         raise Denied(
-            f"there is no cluster to connect to: {problem}. Run in a pod with a ServiceAccount, or "
-            "set KUBECONFIG."
+            f"there is no cluster to connect to: {type(problem).__name__}: {problem}. "
+            "Run in a pod with a ServiceAccount, or set KUBECONFIG."
         ) from problem
     # Whoever asks tries again; a thread that does so by itself would hold up the others.
     settings.retries = False

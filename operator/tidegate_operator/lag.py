@@ -20,7 +20,17 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tidegate.balance.listed import is_foreign_owned
-from tidegate.lag import UNKNOWN_LAG, Lag, LagKind, TotalLag, lag_from_start, lag_of, rough, total
+from tidegate.lag import (
+    UNKNOWN_LAG,
+    Lag,
+    LagKind,
+    TotalLag,
+    in_feed,
+    lag_from_start,
+    lag_of,
+    rough,
+    total,
+)
 from tidegate.ledger import survey
 from tidegate.ledger.findings import FOREIGN_ALIVE_S, natural
 from tidegate.model import Figures, Listing, MemberName, PartitionId
@@ -97,6 +107,8 @@ def lag_of_group(observation: Observation, start: Start, before: GroupLag | None
         )  # fmt: skip
         if partition in unsettled:
             found = replace(found, lag=rough(found.lag))
+        if observation.lineage is not FLAT:
+            found = replace(found, lag=in_feed(found.lag))
         partitions[partition] = found
         clear = _clear_at(found, ends.get(partition), clear)
         if clear is not None:

@@ -155,6 +155,10 @@ class Leader:
         is_renewed = seen is not None and bool(seen.holder) and now - seen.since <= seen.lease_s
         return now - self._led_since if is_renewed or self.is_leading else 0.0
 
+    def is_led(self) -> bool:
+        """Whether somebody leads, here or elsewhere."""
+        return self.led_for_s > 0.0
+
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """For ever: `lead` runs while this operator leads, and is cancelled when it does not."""
         try:

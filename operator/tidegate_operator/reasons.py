@@ -91,13 +91,21 @@ REASONS: Mapping[str, Mapping[str, Reason]] = {
         "NotStuck": Reason(NO, "All handlers come back."),
         "HandlerFails": Reason(
             YES,
-            "A batch fails again and again. It is tried again for ever, and nothing is skipped.",
+            "A batch fails again and again. It is tried again for ever, or its partition stands "
+            "still with `delivery.onFailure: halt`; nothing is skipped.",
             "Mend the handler, or set `delivery.onFailure: deadLetter`.",
+        ),
+        "CircuitOpen": Reason(
+            YES,
+            "More than `delivery.circuitBreaker.failurePercent` of the recent events of a "
+            "partition fail. It puts no more events aside and stands until an event succeeds.",
+            "Fix the handler: the partition goes on after the next probe, or at once after `pause` "
+            "and `resume`. Rewind it to pass the events.",
         ),
         "PipelineFails": Reason(
             YES,
-            "With Spark: batches fail again and again. They are tried again for ever, and nothing "
-            "is skipped.",
+            "With Spark: batches fail again and again. They are tried again for ever, or with "
+            "`delivery.onFailure: halt` the partition stands still; nothing is skipped.",
             "Mend the pipeline, or set `delivery.onFailure: deadLetter`; the message has what the "
             "driver says.",
         ),

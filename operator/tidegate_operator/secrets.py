@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tidegate.commands.wiring import Setup, set_up_group
-from tidegate.group_file.secrets import Vault
+from tidegate.group_file.secrets import Vault, check_secret
 from tidegate.group_file.spec import GroupFile, Secret
 from tidegate.ops.secrets import Secrets
 from tidegate.settings import SettingsError
@@ -79,6 +79,7 @@ class OperatorVault(Vault):
         if not found:
             raise SettingsError(f"{what}: key '{secret.key}' of Secret '{secret.secret}' is empty")
         self.fetched.append(found)
+        check_secret(found, what)
         return found
 
 

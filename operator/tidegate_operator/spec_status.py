@@ -86,7 +86,8 @@ class PartitionShape:
     lag_kind: LagKindName | None = field(
         default=None,
         metadata=_said(
-            "`exact`; `estimated`: nothing was handled yet, so it is counted from the start; "
+            "`exact`; `estimated`: nothing was handled yet, so it is counted from the start, or it "
+            "is counted in the log of a change feed, where deletes count as well; "
             "`unknown`: somebody could not be asked; `lost`: retention has passed the position, "
             "and what is left is counted."
         ),
@@ -233,6 +234,9 @@ class StatusShape:
         default=None, metadata=_said("Where events come from: eventhubs or cosmos.")
     )
     state: str | None = field(default=None, metadata=_said("How it stands, in one word."))
+    message: str | None = field(
+        default=None, metadata=_said("Why it stands so, by the condition that `state` is of.")
+    )
     ready: str | None = field(
         default=None, metadata=_said("Consumers that have joined, of those that are wanted: 4/4.")
     )

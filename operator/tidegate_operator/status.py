@@ -48,6 +48,7 @@ _WAVERING = frozenset((Reason.ENOUGH, Reason.WAITING, Reason.LEARNING))
 _LEDGERS = ("partitions", "owned", "scaling")
 # What is told at once of a partition.
 _OF_PARTITIONS = ("partition", "owner", "epoch", "lagKind", "deadLettered")
+_MOVING = frozenset(("lag", "behind", "message"))
 _FIGURES = ("lag", "lagKind", "lagPartitions", "behind", "partitionStates")
 
 
@@ -68,6 +69,7 @@ def status_of(
         "observedGeneration": observation.generation,
         "source": source,
         "state": state_of(told),
+        "message": shown_of(told).message,
         "ready": f"{view.ready}/{view.wanted}",
         "wanted": view.wanted,
         "replicas": sum(bool(pod.revision) for pod in view.pods),
@@ -101,19 +103,24 @@ def _selector(observation: Observation) -> str:
 
 
 def state_of(conditions: Mapping[str, Condition]) -> str:
-    """The one word."""
+    """The one word, of the condition that is shown."""
+    shown = shown_of(conditions)
+    if shown.reason == "PodsNotReady":
+        return "NotReady"
+    return shown.type if shown.type in (kinds.LOSS, kinds.STUCK) else shown.reason
+
+
+def shown_of(conditions: Mapping[str, Condition]) -> Condition:
+    """The condition whose word and message stand for the group."""
     ready = conditions[READY]
-    if ready.reason in ("Deleting", "Paused"):
-        return ready.reason
     is_of_the_ledger = ready.reason in ON_THE_WAY or ready.reason == UNOWNED
-    if not ready.is_true and not is_of_the_ledger:
-        return "NotReady" if ready.reason == "PodsNotReady" else ready.reason
+    if ready.reason in ("Deleting", "Paused") or not (ready.is_true or is_of_the_ledger):
+        return ready
     for type in (kinds.BEHIND, kinds.LOSS, kinds.STUCK):
         if conditions[type].is_true:
-            return conditions[type].reason if type == kinds.BEHIND else type
-    if not ready.is_true or ready.reason == "ScaledToZero":
-        return ready.reason
-    return conditions[kinds.BALANCED].reason
+            return conditions[type]
+    is_up = ready.is_true and ready.reason != "ScaledToZero"
+    return conditions[kinds.BALANCED] if is_up else ready
 
 
 def _behind_text(lag: GroupLag) -> str | None:
@@ -205,7 +212,7 @@ def _is_notable(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
 
 def _lasting(status: Mapping[str, Any]) -> Document:
     """A status without what moves all the time: figures of lag, and the words of conditions."""
-    lasting = {key: value for key, value in status.items() if key not in ("lag", "behind")}
+    lasting = {key: value for key, value in status.items() if key not in _MOVING}
     if "spark" in lasting:
         lasting["spark"] = {k: v for k, v in lasting["spark"].items() if k != "lastBatch"}
     lasting["conditions"] = {

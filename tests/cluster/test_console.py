@@ -85,7 +85,11 @@ async def kube(api: Kubectl, tmp_path: Path) -> AsyncIterator[Kube]:
 @pytest.fixture
 async def console(kube: Kube) -> AsyncIterator[RunningConsole]:
     served = await serve_console(
-        Address("127.0.0.1", 0), TwoGroups(), ByKubernetes(kube), lambda: 1_800_000_000.0
+        Address("127.0.0.1", 0),
+        TwoGroups(),
+        ByKubernetes(kube),
+        lambda: 1_800_000_000.0,
+        lambda: True,
     )
     yield served
     await served.close()

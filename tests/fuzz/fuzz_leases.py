@@ -37,10 +37,11 @@ with atheris.instrument_imports(include=["tidegate"]):
     from tidegate.ledger.layout import GroupNames, read_row
     from tidegate.ledger.packing import Unreadable
     from tidegate.model import Position
-    from tidegate.sources.cosmos.change import Change, placed
+    from tidegate.sources.cosmos.change import Change, ChangeError, change_of, placed
     from tidegate.sources.cosmos.feeds import CircleError, Feeds
     from tidegate.sources.cosmos.places import PlaceError, beginning, parsed, place_of
     from tidegate.sources.cosmos.ranges import WHOLE, FeedRange, range_of
+    from tidegate.sources.cosmos.settings import FeedMode
     from tidegate.sources.cosmos.tokens import AnswerError, answer_of
 
 NOW = 1_800_000_000.0
@@ -141,9 +142,18 @@ def fuzz_feed_pages(data: bytes) -> None:
     page = document_of(data, _PAGE, keeps_types=True, needed=("items", "lsn", "_lsn", "_ts"))
     if page is None:
         return
+    for mode in FeedMode:
+        try:
+            changes = [change_of(item, mode) for item in page["items"]]
+        except ChangeError:
+            continue
+        _fuzz_changes(changes, page["lsn"])
+
+
+def _fuzz_changes(page: list[Change], lsn: int) -> None:
     feeds = Feeds(beginning(RID, WHOLE))
     try:
-        given = feeds.take(feeds.current, page["items"], {WHOLE: '"9"'}, page["lsn"])
+        given = feeds.take(feeds.current, page, {WHOLE: '"9"'}, lsn)
     except CircleError:
         return
     for change in given or ():
@@ -153,7 +163,7 @@ def fuzz_feed_pages(data: bytes) -> None:
         assert change.size and change.operation and change.current is not None
         assert change.system_properties
         assert change.previous is None or isinstance(change.previous, dict)
-    list(placed(page["items"], -1, 100))
+    list(placed(page, -1, 100))
 
 
 _HEADERS: tuple[dict[str, str], ...] = (

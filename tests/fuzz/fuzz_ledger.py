@@ -89,6 +89,7 @@ _PRESENCE = Presence(
     figures=MappingProxyType({"0": Figures(5, 4, 1.5, 1.0, 1.0, 0.1, 0, 0)}),
     unread=frozenset(("1",)),
     trouble="it's broken",
+    open_circuits=frozenset(("0",)),
 )
 _ROSTER = Roster(
     generation=3,

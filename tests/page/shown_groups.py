@@ -74,6 +74,7 @@ class ShownGroups:
 
     def __init__(self, living: LivingGroup) -> None:
         self.living = living
+        self.is_led = True
         self.others = {name: _other(namespace, name, status) for namespace, name, status in _OTHERS}
 
     def documents(self) -> Iterable[tuple[GroupKey, Document]]:
@@ -95,6 +96,11 @@ class ShownGroups:
             case ["status", name, text]:
                 each = self.others[name]
                 self.others[name] = {**each, "status": {**each["status"], **json.loads(text)}}
+            case ["led"] | ["unled"]:
+                self.is_led = words == ["led"]
+            case ["delivery", name, text]:
+                each = self.others[name]
+                self.others[name] = {**each, "spec": {**each["spec"], "delivery": json.loads(text)}}
             case ["delete", name]:
                 del self.others[name]
 
@@ -148,7 +154,9 @@ async def serve(speed: float, port: int, *, has_tokens: bool) -> None:
     groups.living.run(60.0)
     admission: Admission = ByKubernetes(FewTokens()) if has_tokens else Loopback()
     address = Address("127.0.0.1", port)
-    console = await serve_console(address, groups, admission, lambda: groups.living.now)
+    console = await serve_console(
+        address, groups, admission, lambda: groups.living.now, lambda: groups.is_led
+    )
     print(f"serving at http://127.0.0.1:{console.endpoints.port}", flush=True)
     loop = asyncio.get_running_loop()
     lines = asyncio.StreamReader()

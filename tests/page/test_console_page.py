@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -111,6 +113,78 @@ def test_a_page_comes_back_after_its_server(browser: Browser, tmp_path: Path) ->
         browser.wait(IS_LIVE, "the page to come back")
         again.act("burst")
         browser.wait(f"{CONSUMERS} === '6 of 6'", "what is new", 60)
+
+
+GREY = "document.documentElement.dataset.stale === 'true'"
+SINCE = r"since \d\d:\d\d:\d\d\. All that is shown here is as it was then"
+
+
+def is_grey(browser: Browser, words: str) -> None:
+    """Nothing is shown in the colour of what is well, and the page says since when."""
+    browser.wait(GREY, "the grey", 90)
+    assert re.search(f"{words} {SINCE}", browser.text("#stale"))
+    filters = browser.run(
+        "return [...document.querySelectorAll('main > :not(.notice)')]"
+        ".map((each) => getComputedStyle(each).filter)"
+    )
+    assert set(filters) == {"grayscale(1)"}
+
+
+@pytest.mark.parametrize("path", ["/", "/groups/homes/activity"])
+def test_figures_whose_operator_is_gone_are_grey_with_the_time_from_which_they_are(
+    browser: Browser, tmp_path: Path, pictures: Path, path: str
+) -> None:
+    first = console(tmp_path)
+    browser.open(f"{first.url}{path}")
+    browser.wait(f"{IS_LIVE} && !!document.querySelector('.state[data-tone]')", "the page")
+    assert not browser.run(f"return {GREY}")
+    first.end()
+    is_grey(browser, "This page hears nothing from the operator")
+    look_at(browser, pictures, f"console-gone-{'groups' if path == '/' else 'group'}")
+    with running(console(tmp_path, "--port", first.port)):
+        browser.wait(f"{IS_LIVE} && !({GREY})", "the colours", 30)
+        assert browser.run("return document.querySelector('#stale').hidden")
+
+
+def test_figures_of_an_operator_that_hangs_are_grey_although_its_connection_stands(
+    browser: Browser, server: Program
+) -> None:
+    browser.open(server.url)
+    browser.wait(IS_LIVE, "the page to be live")
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        is_grey(browser, "This page hears nothing from the operator")
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    browser.wait(f"{IS_LIVE} && !({GREY})", "the colours", 60)
+
+
+def test_figures_are_grey_while_no_operator_leads_although_the_console_is_served(
+    browser: Browser, server: Program
+) -> None:
+    browser.open(server.url)
+    browser.wait(IS_LIVE, "the page to be live")
+    server.act("unled")
+    is_grey(browser, "No operator looks after the groups")
+    server.act("led")
+    browser.wait(f"!({GREY})", "the colours", 30)
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ("retry", "A batch that fails is given again until it is handled"),
+        ("halt", "its partition stands still until its owner is restarted"),
+        ("deadLetter", "What fails by itself is put aside"),
+    ],
+)
+def test_what_becomes_of_a_batch_that_fails_is_said_by_the_groups_own_policy(
+    browser: Browser, server: Program, policy: str, said: str
+) -> None:
+    server.act(f'delivery alarms {{"onFailure": "{policy}"}}')
+    browser.open(f"{server.url}/groups/homes/alarms")
+    browser.wait(f"document.querySelector('#letters').textContent.includes('{said}')", said)
+    assert ("given again" in browser.text("#letters")) == (policy == "retry")
 
 
 def test_a_page_that_is_refused_says_why_and_comes_back(browser: Browser, tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from simulation.container_keys import ABOVE, KEYS
+from tidegate.sources.cosmos.change import Change
 from tidegate.sources.cosmos.places import Feed, Place
 from tidegate.sources.cosmos.ranges import FeedRange
 
@@ -39,7 +40,7 @@ class Range:
 class Answer(NamedTuple):
     """What the SDK makes of an answer."""
 
-    items: list[dict[str, Any]]
+    changes: list[Change]
     tokens: Mapping[FeedRange, str | None]
     lsn: int
 
@@ -115,8 +116,8 @@ class Container:
         while page and len(page) < len(found) and found[len(page)].lsn == page[-1].lsn:
             page = found[: len(page) + 1]
         last = page[-1].lsn if len(page) < len(found) else range.lsn
-        items = [{"_lsn": item.lsn, "n": item.number, "key": item.key} for item in page]
-        return Answer(items, {feed.range: f'"{last}"'}, range.lsn)
+        said = [{"_lsn": item.lsn, "n": item.number, "key": item.key} for item in page]
+        return Answer([Change(each) for each in said], {feed.range: f'"{last}"'}, range.lsn)
 
 
 def token_lsn(token: str | None) -> int:

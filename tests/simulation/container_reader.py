@@ -103,7 +103,7 @@ class ContainerReader(WorldReader):
         container = self._world.container
         feed = self._feeds.current
         answer = container.read(feed, _PAGE)
-        changes = self._feeds.take(feed, answer.items, answer.tokens, answer.lsn)
+        changes = self._feeds.take(feed, answer.changes, answer.tokens, answer.lsn)
         if changes is None:
             assert self._feeds.divide(feed, container.spans())
             self._world.hurry(self.process)

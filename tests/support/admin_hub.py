@@ -70,6 +70,12 @@ class MemoryWire:
     def abort(self) -> None:
         self.is_aborted = True
 
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
     def call_soon(self, callback: Callable[[], None]) -> None:
         self.due.append(callback)
 

@@ -36,6 +36,17 @@ T = TypeVar("T")
 E = TypeVar("E", bound=happened.Event)
 
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
+AMQP_CODES = {
+    OPEN: "open",
+    BEGIN: "begin",
+    ATTACH: "attach",
+    FLOW: "flow",
+    TRANSFER: "transfer",
+    DISPOSITION: "disposition",
+    DETACH: "detach",
+    END: "end",
+    CLOSE: "close",
+}
 PATIENCE_S = 10.0
 _SELECTOR = Symbol("apache.org:selector-filter:string")
 

@@ -39,6 +39,7 @@ class MemoryWire:
         self.written = bytearray()
         self.is_closed = False
         self.was_cut = False
+        self.is_reading = True
 
     def write(self, data: bytes) -> None:
         assert not self.is_closed, "the hub writes to a connection that it has closed"
@@ -49,6 +50,12 @@ class MemoryWire:
 
     def abort(self) -> None:
         self.is_closed = self.was_cut = True
+
+    def pause_reading(self) -> None:
+        self.is_reading = False
+
+    def resume_reading(self) -> None:
+        self.is_reading = True
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         self._bench.soon.append(callback)

@@ -87,7 +87,7 @@ class PlainMember:
 
         position = Position(str(place.sequence), place.sequence)
         context = Context(About("m", "g", "s"), PARTITION, 1, position, new_state, lambda: 0.0)
-        context.memory = self.memory
+        context._memory = self.memory
         try:
             run(self._handle(events, context))
             if fails:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from tidegate_http import output
+
 
 class Code(IntEnum):
     """Exit codes."""
@@ -13,3 +15,4 @@ class Code(IntEnum):
     MISUSED = 2  # the command line cannot be understood
     CONFIGURATION = 78  # the group file, a secret or the handler cannot be used
     CUT = 130  # ended before a clean stop was done: by a second signal, or by the end of the grace
+    NOT_READ = output.NOT_READ  # the reader of standard output went away

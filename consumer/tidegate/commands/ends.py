@@ -146,7 +146,8 @@ async def tell_figures(
         now = time.monotonic()
         figures = MappingProxyType(meter.figures(now, time.time()))
         unread, trouble = meter.unread(now)
-        runtime.measured(figures, meter.stuck(), unread, hide(trouble))
+        circuits = meter.open_circuits()
+        runtime.measured(figures, meter.stuck(), unread, hide(trouble), circuits)
         if now < weigh_at:
             continue
         weigh_at = now + every_s

@@ -11,12 +11,14 @@ Rules:
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 from tidegate.ops.secrets import Secrets
+from tidegate_http.output import NOT_READ, OutputEnded, drop_what_fails
 
 PLACE = Path("/dev/termination-log")
 # The variable that names another place.
@@ -67,15 +69,30 @@ def say_and_leave(text: str) -> None:
         print(_Words.net.hide(f"tidegate: {text}"), file=sys.__stderr__, flush=True)
 
 
-def end(code: int, *of_no_matter: TextIO) -> NoReturn:
-    """Ends the process with this code. What these streams do not take is lost and changes nothing.
+def stop_without_a_reader() -> None:
+    """Have no write to standard output fail in a user's code from now on.
 
-    Python itself would end with 120 where it cannot write what is left in them.
+    If the reader goes away, this process asks itself for a clean stop.
     """
-    for stream in of_no_matter:
-        try:
-            stream.flush()
-        except OSError:
-            with Path(os.devnull).open("wb") as nowhere:
-                os.dup2(nowhere.fileno(), stream.fileno())
+
+    def tell(ended: OutputEnded) -> None:
+        if ended.code == NOT_READ:
+            say(f"tidegate: {ended}: a clean stop is begun")
+            os.kill(os.getpid(), signal.SIGTERM)
+        else:
+            say(f"tidegate: {ended}: lines that are printed there are lost")
+
+    drop_what_fails(tell)
+
+
+def end(code: int) -> NoReturn:
+    """End the process with this code, also if standard error takes nothing more.
+
+    Python itself would end with 120 if it cannot write the rest of it.
+    """
+    try:
+        sys.stderr.flush()
+    except OSError:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stderr.fileno())
     sys.exit(code)

@@ -2,7 +2,8 @@
 
 Rules: a replay gives an event to the handler of the group file, here in this process; or, with
 `--to-hub`, sends it to the group's hub again, where every group that reads it sees a new event. A
-letter whose replay succeeded is removed; one that failed stays.
+letter whose replay succeeded is removed; one that failed stays. Lines that a handler prints go to
+standard error, because standard output has the results.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,16 @@ from tidegate.commands import wiring
 from tidegate.commands.codes import Code
 from tidegate.dead_letters.kept import KeptLetters, Listed
 from tidegate.dead_letters.replayed import replayed
-from tidegate.delivery.letters import DeadLetter, encode_letter, said
+from tidegate.delivery.letters import DeadLetter, encode_letter
 from tidegate.delivery.state import State, StateError
+from tidegate.error_text import said
 from tidegate.group_file.spark_spec import EngineKind
-from tidegate.handlers.calls import is_async
+from tidegate.handlers.blame import CallFailedError
+from tidegate.handlers.calls import Calls
 from tidegate.handlers.context import About, Context
 from tidegate.handlers.loading import UserCode, load
+from tidegate.handlers.threads import Threads
+from tidegate.ops.live import UNBOUNDED, clip
 from tidegate.settings import SettingsError
 
 
@@ -62,7 +67,7 @@ def add_actions(parser: argparse.ArgumentParser, where: argparse.ArgumentParser)
         help="send them to the hub again, rather than to the handler here: all groups see them",
     )
     replay.add_argument("--keep", action="store_true", help="do not remove what succeeded")
-    replay.add_argument("--json", action="store_true", help="a JSON document in the end")
+    replay.add_argument("--json", action="store_true", help="a JSON object a line")
 
 
 def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
@@ -77,7 +82,8 @@ async def carry_out(setup: wiring.Setup, arguments: argparse.Namespace) -> int:
     try:
         if arguments.action == "list":
             found = await letters.list(arguments.partition)
-            print(_listed(found, as_json=arguments.json))
+            for line in _listed(found, as_json=arguments.json):
+                print(line)
             return Code.DONE
         if arguments.action == "show":
             print(encode_letter(await letters.read(arguments.id)).decode())
@@ -92,28 +98,28 @@ async def carry_out(setup: wiring.Setup, arguments: argparse.Namespace) -> int:
         await letters.close()
 
 
-def _listed(found: Sequence[Listed], *, as_json: bool) -> str:
-    """A line each for people, one document for programs."""
-    if as_json:
-        letters = [
-            {
-                "id": letter.id,
-                "putAsideAt": _time(letter.put_aside_at),
-                "attempts": letter.attempts,
-                "bytes": letter.size,
-                "error": letter.error,
-            }
-            for letter in found
-        ]
-        return json.dumps(letters, ensure_ascii=False, indent=2)
-    if not found:
-        return "no dead letters"
-    width = max(len(letter.id) for letter in found)
-    return "\n".join(
-        f"{letter.id:<{width}}  {_time(letter.put_aside_at)}  {letter.attempts} attempts  "
-        f"{letter.error}"
-        for letter in found
-    )
+def _listed(found: Sequence[Listed], *, as_json: bool) -> Iterator[str]:
+    """A line each; for people nothing that a terminal would obey."""
+    width = max((len(letter.id) for letter in found), default=0)
+    for letter in found:
+        at = _time(letter.put_aside_at)
+        if as_json:
+            yield _line(
+                id=letter.id,
+                putAsideAt=at,
+                attempts=letter.attempts,
+                bytes=letter.size,
+                error=letter.error,
+            )
+        else:
+            text = f"{letter.id:<{width}}  {at}  {letter.attempts} attempts  {letter.error}"
+            yield clip(text, UNBOUNDED)
+    if not found and not as_json:
+        yield "no dead letters"
+
+
+def _line(**fields: Any) -> str:
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def _time(at: float) -> str:
@@ -123,7 +129,7 @@ def _time(at: float) -> str:
 async def _replay(
     setup: wiring.Setup, letters: KeptLetters, ids: Sequence[str], arguments: argparse.Namespace
 ) -> int:
-    told: list[dict[str, Any]] = []
+    failed = False
     async with AsyncExitStack() as stack:
         again = await _way(setup, stack, to_hub=arguments.to_hub)
         for id in ids:
@@ -131,17 +137,16 @@ async def _replay(
             try:
                 await again(letter)
             except Exception as error:
-                told.append({"id": id, "done": False, "error": said(error)})
-                print(f"{id}: failed again, and stays: {said(error)}", file=sys.stderr)
+                failed = True
+                why = error.raised.said if isinstance(error, CallFailedError) else said(error)
+                if arguments.json:
+                    print(_line(id=id, done=False, error=why), flush=True)
+                print(f"{id}: failed again, and stays: {why}", file=sys.stderr)
                 continue
             if not arguments.keep:
                 await letters.remove(id)
-            told.append({"id": id, "done": True})
-            if not arguments.json:
-                print(f"{id}: done")
-    if arguments.json:
-        print(json.dumps(told, ensure_ascii=False, indent=2))
-    return Code.DONE if all(each["done"] for each in told) else Code.FAILED
+            print(_line(id=id, done=True) if arguments.json else f"{id}: done", flush=True)
+    return Code.FAILED if failed else Code.DONE
 
 
 async def _way(setup: wiring.Setup, stack: AsyncExitStack, *, to_hub: bool) -> Any:
@@ -163,29 +168,46 @@ async def _way(setup: wiring.Setup, stack: AsyncExitStack, *, to_hub: bool) -> A
             "this group has no handler to give an event to, because Spark reads it: send the "
             "event to the hub again, with --to-hub"
         )
-    code = load(named, setup.folder)
+    with redirect_stdout(sys.stderr):
+        replay = _Replay(setup, load(named, setup.folder))
 
     async def again(letter: DeadLetter) -> None:
-        await _handle(setup, code, letter)
+        with redirect_stdout(sys.stderr):
+            await replay.again(letter)
 
     return again
 
 
-async def _handle(setup: wiring.Setup, code: UserCode, letter: DeadLetter) -> None:
-    """Gives one event to the handler, outside of any group."""
+class _Replay:
+    """Gives events to the handler of the group file, outside of any group."""
 
-    def no_state() -> State:
-        raise StateError(
-            "a replay has no context.state, which is its owner's: send the event to the hub again "
-            "with --to-hub"
+    def __init__(self, setup: wiring.Setup, code: UserCode) -> None:
+        self._setup = setup
+        self._code = code
+        self._threads = Threads()
+
+    async def again(self, letter: DeadLetter) -> None:
+        """Raises CallFailedError and HungError."""
+        setup, policy = self._setup, self._setup.group.spec.delivery
+        about = About("replay", setup.group.name, setup.hub)
+        context = Context(about, letter.partition, 0, letter.position, _no_state, time.time)
+        feed = setup.group.spec.source.cosmos
+        event = replayed(letter, feed.mode if feed is not None else None)
+        context._begin((event,), 1)
+        calls = Calls(
+            "the handler",
+            lambda: self._threads.of(letter.partition),
+            policy.timeout_s,
+            policy.told_s,
+            context._cancel,
+            context._give_up,
+            time.monotonic,
         )
+        await calls.run(self._code.handle, event if self._code.takes_one else [event], context)
 
-    about = About("replay", setup.group.name, setup.hub)
-    context = Context(about, letter.partition, 0, letter.position, no_state, time.time)
-    event = replayed(letter, is_change=setup.group.spec.source.cosmos is not None)
-    context._begin((event,), 1)
-    given = event if code.takes_one else (event,)
-    if is_async(code.handle):
-        await code.handle(given, context)
-    else:
-        await asyncio.to_thread(code.handle, given, context)
+
+def _no_state() -> State:
+    raise StateError(
+        "a replay has no context.state, which is its owner's: send the event to the hub again "
+        "with --to-hub"
+    )

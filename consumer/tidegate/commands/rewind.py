@@ -1,8 +1,12 @@
 """`tidegate rewind group.yaml --to …`: moves checkpoints, safely while the group runs.
 
-Rules: the command touches no checkpoint. It writes the rewind on the roster; the owner of each
-partition carries it out, in one write, and clears the state that went with the old place. Then it
-is struck off. People are told line by line, programs by one document at the end.
+Rules:
+- The command touches no checkpoint. It writes the rewind on the roster; the owner of each partition
+  carries it out, in one write, and clears the state that went with the old place. Then it is struck
+  off. People are told line by line, programs by one document at the end.
+- The partitions are those of the group, by its ledger. Where the source has other ranges now, as of
+  a container that was deleted and made again, a partition ends at its new position at once, and the
+  ranges that there are begin there.
 """
 
 from __future__ import annotations
@@ -21,9 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.commands import rosters, wiring
+from tidegate.commands.arguments import seconds
 from tidegate.commands.codes import Code
 from tidegate.model import BEGINNING, Listing, PartitionId, Position, Rewind, Roster
 from tidegate.ports import Ledger, LedgerError, List, Refusal, Source, StolenError, WriteRoster
+from tidegate.ports.lineage import Lineage, Tiling
 from tidegate.settings import SettingsError
 from tidegate.sources.start import Start, moment_of
 
@@ -53,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--partition", action="append", default=[], help="only this one; may be given again")
     add(
         "--limit-s",
-        type=float,
+        type=seconds,
         default=_LIMIT_S,
         metavar="S",
         help="how long to wait until it is done (default: %(default)g)",
@@ -133,11 +139,17 @@ async def _rewind(
 ) -> tuple[Sequence[Rewind], Sequence[PartitionId], bool]:
     """The rewinds, the partitions where they are not done yet, and whether any member lives."""
     async with AsyncExitStack() as stack:
-        rewinds = await _resolved(setup, stack, start, chosen)
-        for rewind in rewinds:
-            tell(f"partition {rewind.partition}: to {_place_text(rewind)}")
+        source = await wiring.open_source(setup, stack, _say, start)
+        stack.push_async_callback(source.close)
         ledger = wiring.new_ledger(setup, is_member=False)
         stack.push_async_callback(ledger.close)
+        lineage = setup.group.spec.source.lineage
+        tiling = lineage.tiling(await source.partitions(), await _listing(ledger))
+        rewinds = await resolved(source, lineage, tiling, start, chosen)
+        for rewind in rewinds:
+            into = tiling.ending.get(rewind.partition, ())
+            goes_on = f", where {', '.join(into)} begin" if into else ""
+            tell(f"partition {rewind.partition}: to {_place_text(rewind)}{goes_on}")
         listing = await write_roster(ledger, lambda seen: rosters.with_rewinds(seen, rewinds))
         if not rosters.is_anybody_alive(listing):
             return rewinds, [rewind.partition for rewind in rewinds], False
@@ -161,18 +173,26 @@ def _nothing(_: str) -> None:
     """Programs are told in the end."""
 
 
-async def _resolved(
-    setup: wiring.Setup, stack: AsyncExitStack, start: Start, chosen: Sequence[PartitionId]
+async def resolved(
+    source: Source, lineage: Lineage, tiling: Tiling, start: Start, chosen: Sequence[PartitionId]
 ) -> list[Rewind]:
     """What to do in each partition. Raises SettingsError and SourceError."""
-    source = await wiring.open_source(setup, stack, _say, start)
-    stack.push_async_callback(source.close)
-    partitions = await source.partitions()
+    # What waits for its parts to end would begin where those stood that have ended already.
+    partitions = (*tiling.partitions, *tiling.waiting)
     unknown = [partition for partition in chosen if partition not in partitions]
     if unknown:
-        raise SettingsError(f"--partition {unknown[0]}: the hub has {', '.join(partitions)}")
+        raise SettingsError(f"--partition {unknown[0]}: the group has {', '.join(partitions)}")
     id = uuid.uuid4().hex
-    return [await _one(source, Rewind(id, each), start) for each in chosen or partitions]
+    found = [await _one(source, Rewind(id, each), start) for each in chosen or partitions]
+    return [_ended(rewind, lineage, tiling) for rewind in found]
+
+
+def _ended(rewind: Rewind, lineage: Lineage, tiling: Tiling) -> Rewind:
+    """The same where its partition goes on as others: it ends at the position, unread."""
+    into = tiling.ending.get(rewind.partition)
+    if into is None:
+        return rewind
+    return replace(rewind, position=lineage.ended(rewind.partition, rewind.position, into))
 
 
 async def _one(source: Source, rewind: Rewind, start: Start) -> Rewind:

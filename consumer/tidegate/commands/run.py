@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, cast
 
 from tidegate import event_loop
 from tidegate.commands import wiring
+from tidegate.commands.arguments import seconds
 from tidegate.commands.codes import Code
 from tidegate.commands.ends import Ends, tell_figures, tell_units
-from tidegate.commands.last_words import hide
+from tidegate.commands.last_words import hide, stop_without_a_reader
 from tidegate.commands.ledgers import LeasePlace
 from tidegate.commands.stopping import Stopping
 from tidegate.group_file.spark_spec import EngineKind
@@ -77,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--grace-s",
-        type=float,
+        type=seconds,
         default=_GRACE_S,
         metavar="S",
         help="how long a clean stop may take (default: %(default)g)",
@@ -114,6 +115,7 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     if arguments.check:
         print(f"group {setup.group.name}: the file and the handler can be used")
         return Code.DONE
+    stop_without_a_reader()
     member = replace(member, pod_uid=environment.get(POD_UID, ""), started_at=started_at)
     return event_loop.run(_consume(setup, code, member, arguments, environment))
 

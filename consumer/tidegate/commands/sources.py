@@ -33,12 +33,22 @@ async def open_hub(
 ) -> EndingSource:
     """An event hub. `report` is told where the official SDK reads in place of our receiver."""
     hub, consumer_group = spec.hub, spec.consumer_group
+    transport = Transport.WEBSOCKET if spec.web_sockets else Transport.TCP
 
     def by_sdk() -> EndingSource:
         # Imported here, as below: a member starts faster without the SDK, which few need.
         from tidegate.sources.eventhubs_sdk import SdkSource  # noqa: PLC0415
 
-        return SdkSource(address, hub, consumer_group, start)
+        return SdkSource(
+            address, hub, consumer_group, start, transport=transport, ca_file=spec.ca_file or ""
+        )
+
+    async def sdk_reads() -> None:
+        sdk = by_sdk()
+        try:
+            await sdk.partitions()
+        finally:
+            await sdk.close()
 
     if spec.transport is TransportKind.SDK:
         return by_sdk()
@@ -51,12 +61,13 @@ async def open_hub(
         consumer_group,
         start,
         credential=credential,
-        transport=Transport.WEBSOCKET if spec.web_sockets else Transport.TCP,
+        transport=transport,
         settings=NativeSettings(
             buffer_bytes=spec.buffer_bytes,
             reader_bytes=min(_READER_BYTES, spec.buffer_bytes),
             ca_file=spec.ca_file or "",
         ),
+        sdk_reads=None if credential is not None else sdk_reads,
     )
     return native if credential is not None else ChosenSource(native, by_sdk, report)
 

@@ -17,14 +17,18 @@ from tidegate.model import Position
 from tidegate.ports import SourceEvent
 from tidegate.sources.cosmos.change import Change
 from tidegate.sources.cosmos.places import place_of
+from tidegate.sources.cosmos.settings import FeedMode
 
 
-def replayed(letter: DeadLetter, *, is_change: bool) -> SourceEvent:
-    """What the handler is given. Raises PlaceError and ValueError where a change is none."""
-    if not is_change:
+def replayed(letter: DeadLetter, mode: FeedMode | None) -> SourceEvent:
+    """The event for the handler; `mode` is that of the feed, None for an event hub.
+
+    Raises PlaceError and ValueError where a change is none.
+    """
+    if mode is None:
         return ReplayedEvent(letter)
-    change = Change(json.loads(letter.body))
-    change.place = place_of(letter.position, letter.partition)
+    change = Change(json.loads(letter.body), mode)
+    change.put_at(place_of(letter.position, letter.partition))
     return change
 
 

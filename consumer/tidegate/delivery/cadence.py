@@ -7,7 +7,8 @@ Rules:
   being written.
 - Checkpoints by time are the member's: it writes what it was told when that is old enough.
 - Without a state an outcome costs nothing and is told at once. With one, what is told is made ready
-  to be written, so it is told once a second, or when a checkpoint is due.
+  to be written, so it is told once a second, or when a checkpoint is due. The first is told at once
+  with a state, too: the member writes a checkpoint for it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Pace:
     """How much of a partition is handled and not yet in a checkpoint."""
 
     cadence: Cadence
-    told_at: float
+    told_at: float = float("-inf")
     has_state: bool = False
     # Events since the last checkpoint that was asked for, and since the last that stands.
     since_asked: int = 0

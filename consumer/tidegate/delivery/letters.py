@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import base64
 import json
-import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, Protocol
 from uuid import UUID
 
+from tidegate.error_text import ERROR_LIMIT, said, trace_of
 from tidegate.model import PartitionId, Position
 from tidegate.ports import SourceEvent
 
-_TRACE_LIMIT = _ERROR_LIMIT = 8_000
+_TRACE_LIMIT = 8_000
 # What JSON ends with that nests too deeply, or has numbers and dates that nothing here can hold.
 _TOO_MUCH = (RecursionError, OverflowError)
 
@@ -71,17 +71,21 @@ class DeadLetter:
 class Failure:
     """Why an event is put aside."""
 
-    error: BaseException
+    error: str
+    trace: str
     attempts: int
     member: str
-    at: float = field(default=0.0)
+    at: float
+
+    @classmethod
+    def of(cls, error: BaseException, attempts: int, member: str, at: float) -> Failure:
+        return cls(said(error), trace_of(error), attempts, member, at)
 
 
 def letter_of(partition: PartitionId, event: WholeEvent, failure: Failure) -> DeadLetter:
     key = event.partition_key
     # Events of one transaction have one place, and a letter each.
     place = getattr(event, "letter_place", event.position)
-    trace = "".join(traceback.format_exception(failure.error))
     return DeadLetter(
         partition=partition,
         position=place,
@@ -90,8 +94,8 @@ def letter_of(partition: PartitionId, event: WholeEvent, failure: Failure) -> De
         body=event.content,
         properties=_by_text(event.properties),
         system_properties=_by_text(event.system_properties),
-        error=said(failure.error),
-        trace=trace,
+        error=failure.error,
+        trace=failure.trace,
         attempts=failure.attempts,
         member=failure.member,
         put_aside_at=failure.at,
@@ -102,13 +106,7 @@ def shown(letter: DeadLetter, hide: Callable[[str], str]) -> DeadLetter:
     """What may be written of a letter: without secrets, with the end of a long trace, and with the
     beginning of a long error, which may hold the whole event."""
     trace = hide(letter.trace)[-_TRACE_LIMIT:]
-    return replace(letter, error=hide(letter.error)[:_ERROR_LIMIT], trace=trace)
-
-
-def said(error: BaseException) -> str:
-    """An error in one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return replace(letter, error=hide(letter.error)[:ERROR_LIMIT], trace=trace)
 
 
 def letter_name(partition: PartitionId, sequence: int) -> str:

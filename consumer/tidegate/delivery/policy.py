@@ -75,6 +75,29 @@ class Cadence:
 
 
 @dataclass(frozen=True, slots=True)
+class CircuitBreaker:
+    """When a partition stops instead of putting more events aside, with `onFailure: deadLetter`."""
+
+    failure_percent: int = field(
+        default=50,
+        metadata={
+            "help": "A partition stops when more than this share of its recent events would be "
+            "put aside, once 20 events were handled or put aside. 100: never."
+        },
+    )
+    window_events: int = field(
+        default=100, metadata={"help": "How many events of the partition count as recent."}
+    )
+    probe_every_s: float = field(
+        default=30.0,
+        metadata={
+            "help": "How often a partition that has stopped gives the handler the event that "
+            "failed; when the handler takes it, the partition goes on."
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """All of it."""
 
@@ -110,6 +133,13 @@ class Policy:
     checkpoint: Cadence = field(
         default_factory=Cadence, metadata={"help": "When checkpoints are written."}
     )
+    circuit_breaker: CircuitBreaker = field(
+        default_factory=CircuitBreaker,
+        metadata={
+            "help": "When a partition stops instead of putting more events aside, with "
+            "`onFailure: deadLetter`."
+        },
+    )
     max_state_bytes: int = field(
         default=8 << 20,
         metadata={"help": "The most bytes of a partition's state, as it is written."},
@@ -127,6 +157,9 @@ class Policy:
             "batch.max_bytes": batch.max_bytes,
             "checkpoint.every_s": checkpoint.every_s,
             "max_state_bytes": self.max_state_bytes,
+            "circuit_breaker.failure_percent": self.circuit_breaker.failure_percent,
+            "circuit_breaker.window_events": self.circuit_breaker.window_events,
+            "circuit_breaker.probe_every_s": self.circuit_breaker.probe_every_s,
         }
         optional = {
             "checkpoint.every_events": checkpoint.every_events,
@@ -138,6 +171,9 @@ class Policy:
                 raise SettingsError(f"{name} {value:g}: write a number above 0")
         if self.backoff.most_s < self.backoff.first_s:
             raise SettingsError("backoff.most_s must not be below backoff.first_s")
+        if self.circuit_breaker.failure_percent > 100:
+            percent = self.circuit_breaker.failure_percent
+            raise SettingsError(f"circuit_breaker.failure_percent {percent}: write 1 to 100")
         if not 0 <= batch.max_wait_s <= 60:
             raise SettingsError(f"batch.max_wait_s {batch.max_wait_s:g}: write 0 to 60")
         if checkpoint.duplicate_budget is not None and checkpoint.every_events is not None:

@@ -28,6 +28,14 @@ class StateError(Exception):
     """What the handler put into the state cannot be kept; the message says what and why."""
 
 
+class Undone:
+    """What our own helpers keep in `context.memory` that belongs to the state."""
+
+    def call_ended(self, *, counts: bool) -> None:
+        """What the state says since the last of these stands, or is as it was before."""
+        raise NotImplementedError
+
+
 class State(MutableMapping[str, Any]):
     """See the module. `commit` after a good call, `roll_back` after a bad one."""
 
@@ -147,7 +155,8 @@ class State(MutableMapping[str, Any]):
 
     def roll_back(self) -> None:
         """As it was before the call."""
-        for key in self._touched:
+        # A copy: threads of the user's own may go on touching it.
+        for key in list(self._touched):
             if key in self._texts:
                 self._values[key] = json.loads(self._texts[key])
             else:

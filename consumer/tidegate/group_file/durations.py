@@ -6,7 +6,7 @@ import re
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = r"[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h)"
-_PARTS = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
+_PARTS = re.compile(r"(?<![0-9])([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 # What a schema asks of such a text.
 PATTERN = "^([0-9]+([.][0-9]+)?(ms|s|m|h))+$"
 LONGEST_TEXT = 32

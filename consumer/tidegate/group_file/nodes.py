@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import yaml
@@ -16,9 +17,14 @@ import yaml
 from tidegate.settings import SettingsError
 
 _PREFIX = "tag:yaml.org,2002:"
+_PLAIN_KINDS = ("int", "float", "bool", "null")
+_resolved: Any = yaml.SafeLoader("").resolve
 # Nothing that a group says does. Whoever walks through a document goes down as often.
 _DEEPEST = 100
 _TOO_DEEP = f"it nests deeper than {_DEEPEST} lists and maps: write it flatter"
+# Aliases of aliases make billions of values out of some lines.
+_MOST_VALUES = 50_000
+_TOO_MANY = f"it has more than {_MOST_VALUES} values once its aliases are written out: use fewer"
 
 
 class FileError(SettingsError):
@@ -42,10 +48,11 @@ class Value:
 
 def documents(text: str, name: str) -> Iterator[Value]:
     """Every document of a file. Raises FileError."""
+    left = _Left(name)
     try:
         for node in yaml.compose_all(text, Loader=yaml.SafeLoader):
             if node is not None:
-                yield _value(node, name, 0)
+                yield _value(node, left, 0)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
         raise FileError(f"{name}:{line}: this is no YAML: {error.problem}") from None
@@ -55,8 +62,30 @@ def documents(text: str, name: str) -> Iterator[Value]:
         raise FileError(f"{name}: {_TOO_DEEP}") from None
 
 
-def _value(node: Any, name: str, depth: int) -> Value:
-    line = node.start_mark.line + 1
+def document_of(text: str, name: str) -> Any:
+    """The one document of a file, as JSON has it; None where it is empty. Raises FileError."""
+    found = list(documents(text, name))
+    if len(found) > 1:
+        raise FileError(f"{name}: it has {len(found)} documents; it is to have one")
+    return plain_of(found[0]) if found else None
+
+
+class _Left:
+    """How many values a file may still have."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._values = _MOST_VALUES
+
+    def take(self, line: int) -> None:
+        self._values -= 1
+        if self._values < 0:
+            raise FileError(f"{self.name}:{line}: {_TOO_MANY}")
+
+
+def _value(node: Any, left: _Left, depth: int) -> Value:
+    line, name = node.start_mark.line + 1, left.name
+    left.take(line)
     if depth > _DEEPEST:
         raise FileError(f"{name}:{line}: {_TOO_DEEP}")
     if isinstance(node, yaml.MappingNode):
@@ -67,12 +96,14 @@ def _value(node: Any, name: str, depth: int) -> Value:
             if key.value in fields:
                 where = key.start_mark.line + 1
                 raise FileError(f"{name}:{where}: '{key.value}' is there twice")
-            fields[key.value] = _value(inner, name, depth + 1)
+            fields[key.value] = _value(inner, left, depth + 1)
         return Value(line, "map", fields=tuple(fields.items()))
     if isinstance(node, yaml.SequenceNode):
-        items = [(str(at), _value(each, name, depth + 1)) for at, each in enumerate(node.value)]
+        items = [(str(at), _value(each, left, depth + 1)) for at, each in enumerate(node.value)]
         return Value(line, "list", fields=tuple(items))
     kind = node.tag.removeprefix(_PREFIX)
+    if kind in _PLAIN_KINDS and _resolved(type(node), node.value, (True, False)) != node.tag:
+        raise FileError(f"{name}:{line}: '{node.value:.60}' is no {kind}: leave its tag out")
     return Value(line, kind, node.value)
 
 
@@ -99,8 +130,19 @@ def plain_of(value: Value) -> Any:
         return {key: plain_of(each) for key, each in value.fields}
     if value.kind == "list":
         return [plain_of(each) for _, each in value.fields]
-    if value.kind == "float":
-        return float(value.text.replace("_", ""))
-    if value.kind in ("int", "bool", "null"):
-        return yaml.safe_load(value.text) if value.text else None
-    return value.text
+    if value.kind not in _PLAIN_KINDS or not value.text:
+        return None if value.kind == "null" else value.text
+    try:
+        found = yaml.safe_load(value.text) if value.kind != "float" else _float_of(value.text)
+    except ValueError:
+        where = f"line {value.line}: " if value.line else ""
+        raise FileError(f"{where}'{value.text:.60}' is no number that JSON has") from None
+    return found
+
+
+def _float_of(text: str) -> float:
+    """Raises ValueError."""
+    found = float(text.replace("_", ""))
+    if not isfinite(found):
+        raise ValueError
+    return found

@@ -13,6 +13,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
+from math import isfinite
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -23,7 +24,7 @@ from tidegate.group_file.nodes import FileError, Value, documents, plain_of, val
 from tidegate.group_file.spark_spec import SparkSpec
 from tidegate.group_file.spec import OPERATORS, FileSpec, GroupFile, GroupSpec, HandlerSpec
 from tidegate.model import NO_OFFSET, Position
-from tidegate.settings import SettingsError
+from tidegate.settings import SettingsError, check_name, is_plain
 from tidegate.sources.start import Start, moment_of
 
 API_VERSION = "tidegate.dev/v1alpha1"
@@ -111,6 +112,10 @@ class _Reading:
         name = metadata.get("name") if metadata is not None else None
         if name is None or not name.text:
             raise self._error(metadata or value, "metadata.name is missing: name the group")
+        try:
+            check_name("metadata.name", name.text)
+        except SettingsError as error:
+            raise self._error(name, str(error)) from None
         spec = self.spec(kind, value)
         return GroupFile(name.text, spec, spec.engine, spec.spark or SparkSpec())
 
@@ -166,9 +171,13 @@ class _Reading:
                 raise self._error(value, f"{path}: write true or false, not {_shown(value)}")
             return value.text.lower() in ("true", "yes", "on")
         if hint is str:
-            if value.kind != "str":
-                raise self._error(value, f"{path}: write a text, in quotes: not {_shown(value)}")
-            return value.text
+            if not is_plain(text := self._text(value, path)):
+                raise self._error(
+                    value,
+                    f"{path}: a line end, a tab or a control character is in it: write one line, "
+                    f"not {text[:60]!r}",
+                )
+            return text
         if hint is Duration:
             seconds = seconds_of(value.text) if value.kind == "str" else None
             if seconds is None:
@@ -184,16 +193,28 @@ class _Reading:
         inner = inner_of(hint)
         if inner is Any:
             return plain_of(value)
+        if inner is str:
+            # Of the user's own: a value may have several lines.
+            texts = {key: self._text(each, f"{path}.{key}") for key, each in value.fields}
+            return tuple(texts.values()) if is_list(hint) else MappingProxyType(texts)
         found = {key: self._typed(inner, each, f"{path}.{key}") for key, each in value.fields}
         return tuple(found.values()) if is_list(hint) else MappingProxyType(found)
+
+    def _text(self, value: Value, path: str) -> str:
+        if value.kind != "str":
+            raise self._error(value, f"{path}: write a text, in quotes: not {_shown(value)}")
+        return value.text
 
     def _number(self, hint: type[Any], value: Value, path: str) -> Any:
         wanted = "a whole number" if hint is int else "a number"
         if value.kind not in (("int",) if hint is int else ("int", "float")):
             raise self._error(value, f"{path}: write {wanted}, not {_shown(value)}")
         try:
-            return hint(value.text.replace("_", ""))
-        except ValueError:
+            found = hint(value.text.replace("_", ""))
+            if not isfinite(found):
+                raise ValueError
+            return found
+        except (OverflowError, ValueError):
             raise self._error(value, f"{path}: write {wanted}, not {_shown(value)}") from None
 
     def _choice(self, hint: type[StrEnum], value: Value, path: str) -> StrEnum:

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tidegate.group_file.spec import Secret
-from tidegate.settings import SettingsError
+from tidegate.settings import SettingsError, is_plain
+
+
+def check_secret(found: str, what: str) -> None:
+    """Raises SettingsError, which does not repeat it, for what can be no key."""
+    if not is_plain(found):
+        raise SettingsError(
+            f"{what}: a line end, a tab or a control character is in this secret: store it in one "
+            "line"
+        )
 
 
 class Vault:
@@ -32,6 +41,7 @@ class Vault:
             )
         found = self._of_file(secret.file, what) if secret.file else self._of(secret.env, what)
         self.fetched.append(found)
+        check_secret(found, what)
         return found
 
     def _of(self, name: str | None, what: str) -> str:
@@ -44,7 +54,7 @@ class Vault:
         path = self._folder / name
         try:
             found = path.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise SettingsError(f"{what}: {path} cannot be read: {error}") from None
         if not found:
             raise SettingsError(f"{what}: {path} is empty")

@@ -8,12 +8,17 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from types import CoroutineType
+from typing import Any
 
-from tidegate.handlers.calls import Calls, is_async
+from tidegate.handlers.blame import CallFailedError, Raised, call_failed
+from tidegate.handlers.calls import Calls
 from tidegate.handlers.context import Context, Mark
 from tidegate.handlers.loading import UserCode
+from tidegate.handlers.results import is_async, still_to_await
 from tidegate.handling import HungError
 from tidegate.ports import SourceEvent
 
@@ -25,7 +30,7 @@ class Ended:
     """How an attempt ended: so many events are done; `error` is of the one after them."""
 
     done: int
-    error: Exception | None = None
+    error: Raised | None = None
     is_due: bool = False
     mark: Mark | None = None
 
@@ -57,41 +62,55 @@ class Attempts:
             await self._call(events)
         except HungError:
             raise
-        except Exception as error:
+        except CallFailedError as error:
             mark = context._mark
             context._roll_back()
             done = max(self._done, mark.done if mark is not None else 0)
-            return Ended(done, error, context._is_due, mark)
+            return Ended(done, error.raised, context._is_due, mark)
         except BaseException:
             context._roll_back()
             raise
         return Ended(self._done, None, context._is_due, context._mark)
 
     async def _call(self, events: Sequence[SourceEvent]) -> None:
-        calls, context = self._calls, self._context
-        if self._code.takes_one:
-            run = self._each_async if self._is_async else self._each
-            await calls.run_as(self._is_async, run, events)
-        else:
-            await calls.run_as(self._is_async, self._code.handle, events, context)
-            context._commit()
-            self._done = len(events)
-
-    async def _each_async(self, events: Sequence[SourceEvent]) -> None:
+        calls = self._calls
+        if not self._code.takes_one:
+            # A list of the call's own: the handler may sort it, empty it or keep it.
+            await calls.run_as(self._is_async, self._code.handle, list(events), self._context)
+            self._count(len(events))
+            return
         until = self._clock() + SLICE_S
+        if self._is_async:
+            await calls.run_as(True, self._each_async, events, until)
+            return
+        # After an event whose call left something to await, which is done by now.
+        while await calls.run_as(False, self._each, events, until):
+            self._count(1)
+
+    async def _each_async(self, events: Sequence[SourceEvent], until: float) -> None:
+        handle, context, what = self._code.handle, self._context, self._calls.what
         for event in events:
             if self._is_to_stop(until):
                 return
-            await self._code.handle(event, self._context)
-            self._count()
+            left = handle(event, context)
+            if type(left) is CoroutineType:
+                left = await left
+            while left is not None and (left := still_to_await(what, left)) is not None:
+                left = await left
+            self._count(1)
 
-    def _each(self, events: Sequence[SourceEvent]) -> None:
-        until = self._clock() + SLICE_S
-        for event in events:
+    def _each(self, events: Sequence[SourceEvent], until: float) -> Awaitable[Any] | None:
+        """On the thread: the events that are left, up to one whose call leaves something to await,
+        which this gives."""
+        handle, context, what = self._code.handle, self._context, self._calls.what
+        for event in islice(events, self._done, None):
             if self._is_to_stop(until):
-                return
-            self._code.handle(event, self._context)
-            self._count()
+                return None
+            result = handle(event, context)
+            if result is not None and (left := still_to_await(what, result)) is not None:
+                return left
+            self._count(1)
+        return None
 
     def _is_to_stop(self, until: float) -> bool:
         now = self._clock()
@@ -101,6 +120,10 @@ class Attempts:
         is_asked = self._is_finishing or context._is_cancelled or context._is_due
         return self._done > 0 and (is_asked or now >= until)
 
-    def _count(self) -> None:
-        self._context._commit()
-        self._done += 1
+    def _count(self, events: int) -> None:
+        """So many are handled, and the state says so. Raises CallFailedError."""
+        try:
+            self._context._commit()
+        except BaseException as error:  # to encode the state runs methods of what is in it
+            raise call_failed(error) from None
+        self._done += events

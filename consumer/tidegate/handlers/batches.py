@@ -4,6 +4,8 @@ Rules:
 - Nothing counts as handled that the handler has not returned from, or that is not put aside.
 - Asked to finish, the call that runs is the last.
 - A dead letter that cannot be written is written again, for ever: nothing is dropped.
+- While the circuit breaker is open, no event is put aside and none is passed: the one that failed
+  is given again, by itself, once in each interval.
 """
 
 from __future__ import annotations
@@ -12,16 +14,19 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from tidegate.delivery import attempts as deciding
+from tidegate.delivery.breaker import Breaker
 from tidegate.delivery.letters import Failure, WholeEvent, letter_of
+from tidegate.delivery.policy import OnFailure
 from tidegate.handlers.attempt import Attempts
-from tidegate.handlers.blame import blamed
+from tidegate.handlers.blame import CallFailedError, Raised
 from tidegate.handlers.calls import Calls
 from tidegate.handlers.context import Context
 from tidegate.handlers.progress import Progress
-from tidegate.handlers.telling import Troubles
+from tidegate.handlers.telling import Troubles, open_text
 from tidegate.handlers.tools import Tools
 from tidegate.handling import DeadLetterError, HungError
 from tidegate.ops import observer as facts
+from tidegate.ops.failing import CIRCUIT_CLOSED, CIRCUIT_OPEN
 from tidegate.ports import SourceEvent
 
 Events = Sequence[SourceEvent]
@@ -32,11 +37,22 @@ def size_of(event: SourceEvent) -> int:
     return cast(Any, event).size  # type: ignore[no-any-return]
 
 
+def as_received(events: Events) -> Events:
+    """The events without what a failed call may have changed in them."""
+    return [cast(Any, event).as_received() for event in events]
+
+
 class Batches:
     """Of one partition."""
 
     def __init__(
-        self, tools: Tools, context: Context, calls: Calls, progress: Progress, troubles: Troubles
+        self,
+        tools: Tools,
+        context: Context,
+        calls: Calls,
+        progress: Progress,
+        troubles: Troubles,
+        breaker: Breaker,
     ) -> None:
         self._tools = tools
         self._policy = tools.policy
@@ -44,6 +60,9 @@ class Batches:
         self._calls = calls
         self._progress = progress
         self._troubles = troubles
+        self._breaker = breaker
+        # Whether the open breaker was reported.
+        self._is_told_open = False
         self._attempts = Attempts(tools.code, context, calls, tools.clock)
 
     def finish(self) -> None:
@@ -52,7 +71,7 @@ class Batches:
     async def deliver(self, batch: Events) -> None:
         """Until all of it is done, or all is to end. Raises HungError."""
         todo = deciding.begin(len(batch))
-        error: Exception | None = None
+        error: Raised | None = None
         while not self._progress.is_finishing:
             match deciding.next_step(self._policy, todo):
                 case deciding.Finished():
@@ -62,63 +81,106 @@ class Batches:
                     if not await self._progress.room(len(events)):
                         return
                     todo, error = await self._give(events, attempt, todo)
+                    if error is not None:
+                        batch = as_received(batch)
                 case deciding.PutAside(index=index, attempts=attempts):
-                    if error is None or not await self._put_aside(batch[index], attempts, error):
+                    if error is None:
                         return
-                    todo = deciding.done(todo)
+                    if not self._breaker.lets_through():
+                        todo, error = await self._probe(batch[index], attempts, error, todo)
+                        batch = as_received(batch)
+                    elif await self._put_aside(batch[index], attempts, error):
+                        todo = deciding.done(todo)
+                    else:
+                        return
                 case deciding.Halt(failures=failures):
                     await self._halt(batch[todo.ranges[0][0]], failures, error)
 
     async def _give(
         self, events: Events, attempt: int, todo: deciding.Todo
-    ) -> tuple[deciding.Todo, Exception | None]:
+    ) -> tuple[deciding.Todo, Raised | None]:
         begun_at = self._tools.clock()
         try:
             with self._tools.observer.handling(self._context.partition, events):
                 ended = await self._attempts.make(events, attempt)
-                if ended.error is not None:
-                    self._tools.observer.call_failed(ended.error)
-        except HungError as error:
-            self._fact_of_failure(events, attempt, error)
+                if (error := ended.error) is not None:
+                    self._tools.observer.call_failed(error.kind, error.said, error.trace)
+        except HungError as hung:
+            self._fact_of_failure(events, attempt, str(hung), is_hung=True)
             raise
         self._progress.took(events, ended)
         if ended.done:
             self._fact_of_success(events[: ended.done], begun_at)
+            self._breaker.handled(ended.done)
+            self._tell_closed()
         before = deciding.done_until(todo, todo.ranges[0][0] + ended.done)
-        if ended.error is None:
+        if error is None or not before.ranges:
             self._troubles.over()
+        if error is None:
             return before, None
         if self._tools.code.takes_one:
             before = deciding.single_out(before)
         after = deciding.failed(self._policy, before)
-        await self._failed(events[ended.done :], attempt, ended.error)
-        pause_s = deciding.pause_s(self._policy, before, after, self._tools.dice())
-        await self._progress.pause(pause_s)
-        return after, ended.error
+        await self._failed(events[ended.done :], attempt, error)
+        if not self._breaker.is_open:
+            pause_s = deciding.pause_s(self._policy, before, after, self._tools.dice())
+            await self._progress.pause(pause_s)
+        return after, error
 
-    async def _failed(self, events: Events, attempt: int, error: Exception) -> None:
-        place = events[0].position.sequence if events else self._context.position.sequence
-        self._troubles.failed(
-            f"the handler fails on events from {place}: {blamed(error)}",
-            "The events are given again until it succeeds."
-            if self._policy.on_failure == "retry"
-            else f"After {self._policy.attempts} attempts: {self._policy.on_failure}.",
-        )
-        self._fact_of_failure(events, attempt, error)
+    async def _probe(
+        self, event: SourceEvent, attempts: int, error: Raised, todo: deciding.Todo
+    ) -> tuple[deciding.Todo, Raised | None]:
+        """Waits while the breaker is open, then gives the one event again, unless all is to end."""
+        self._tell_open(event, error)
+        await self._progress.pause(self._policy.circuit_breaker.probe_every_s)
+        if self._progress.is_finishing or not await self._progress.room(1):
+            return todo, error
+        return await self._give((event,), attempts + 1, todo)
+
+    async def _failed(self, events: Events, attempt: int, error: Raised) -> None:
+        if events:
+            self._troubles.failed(
+                f"the handler fails on events from {events[0].position.sequence}: {error.blamed}",
+                self._remedy(),
+            )
+        self._fact_of_failure(events, attempt, error.blamed)
         on_error = self._tools.code.on_error
         if on_error is not None:
-            self._context._settle()
+            # None of the events is given to it, so that it cannot mark them either.
+            self._context._begin((), attempt)
             try:
-                await self._calls.run(on_error, error, self._context)
-            except HungError:
-                raise
-            except Exception as another:
-                self._troubles.say("on-error-failed", f"on_error failed: {blamed(another)}")
+                await self._calls.run(on_error, error.error, self._context)
+            except CallFailedError as another:
+                self._troubles.say("on-error-failed", f"on_error failed: {another}")
             finally:
                 self._context._roll_back()
 
-    async def _halt(self, event: SourceEvent, failures: int, error: Exception | None) -> None:
-        why = blamed(error) if error is not None else "no error"
+    def _remedy(self) -> str:
+        if self._breaker.is_open:
+            return "The circuit breaker is open: no event is put aside until the handler succeeds."
+        if self._policy.on_failure is OnFailure.RETRY:
+            return "The events are given again until it succeeds."
+        return f"After {self._policy.attempts} attempts: {self._policy.on_failure}."
+
+    def _tell_open(self, event: SourceEvent, error: Raised) -> None:
+        """Reports once why nothing more is put aside, and what to do."""
+        if self._is_told_open:
+            return
+        self._is_told_open = True
+        failed, recent = self._breaker.share()
+        settings, sequence = self._policy.circuit_breaker, event.position.sequence
+        said = open_text("handler", failed, recent, settings, sequence, error.blamed)
+        self._troubles.say(CIRCUIT_OPEN, said)
+
+    def _tell_closed(self) -> None:
+        if self._is_told_open:
+            self._is_told_open = False
+            self._troubles.say(
+                CIRCUIT_CLOSED, "the circuit breaker is closed: the handler has taken an event"
+            )
+
+    async def _halt(self, event: SourceEvent, failures: int, error: Raised | None) -> None:
+        why = error.blamed if error is not None else "no error"
         self._troubles.say(
             "handler-halted",
             f"stands still after {failures} attempts at events from {event.position.sequence}: "
@@ -126,12 +188,13 @@ class Batches:
         )
         await self._progress.end()
 
-    async def _put_aside(self, event: SourceEvent, attempts: int, error: Exception) -> bool:
+    async def _put_aside(self, event: SourceEvent, attempts: int, error: Raised) -> bool:
         """Writes a dead letter; False where all is to end before that was possible."""
         letters = self._tools.dead_letters
         if letters is None:
             raise RuntimeError("dead letters were asked for, and nobody keeps them")
-        failure = Failure(error, attempts, self._tools.about.member, self._tools.wall())
+        member, now = self._tools.about.member, self._tools.wall()
+        failure = Failure(error.said, error.trace, attempts, member, now)
         letter = letter_of(self._context.partition, cast(WholeEvent, event), failure)
         tries = 0
         while not self._progress.is_finishing:
@@ -147,6 +210,7 @@ class Batches:
             else:
                 now = self._tools.clock()
                 self._progress.put_aside(event)
+                self._breaker.put_aside()
                 fact = facts.DeadLettered(now, self._context.partition, 1, where)
                 self._tools.observer.hear(fact)
                 self._troubles.say("dead-letter", f"{letter.id}: {letter.error}: is at {where}")
@@ -170,15 +234,17 @@ class Batches:
             )
         )
 
-    def _fact_of_failure(self, events: Events, attempt: int, error: Exception) -> None:
+    def _fact_of_failure(
+        self, events: Events, attempt: int, error: str, *, is_hung: bool = False
+    ) -> None:
         self._tools.observer.hear(
             facts.BatchFailed(
                 self._tools.clock(),
                 self._context.partition,
                 len(events),
                 attempt,
-                blamed(error),
-                self._troubles.is_stuck,
-                isinstance(error, HungError),
+                error,
+                self._troubles.is_stuck or self._breaker.is_open,
+                is_hung,
             )
         )

@@ -1,7 +1,8 @@
 """What a handler is given beside the events.
 
 Rules: one for each opening of a partition; everything public here is for users and documented in
-docs/handlers.md. What starts with an underscore is told by `calls` and `partition` alone. A plain
+docs/handlers.md, and cannot be assigned. What starts with an underscore is told by `calls` and
+`partition` alone. A plain
 function uses it from its thread while the loop waits for it, so nothing here is locked. One that
 is given up goes on beside the loop: the state itself sees to it that nothing of that is stored.
 """
@@ -10,11 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-from tidegate.delivery.state import State
+from tidegate.delivery.state import State, Undone
+from tidegate.error_text import one_line
 from tidegate.model import PartitionId, Position
 from tidegate.ports import SourceEvent
+
+# Characters of what a message shows of a value.
+_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +41,6 @@ class Mark:
     state: bytes | None
 
 
-@runtime_checkable
-class Undone(Protocol):
-    """What our own helpers keep in `memory` that belongs to the state."""
-
-    def call_ended(self, *, counts: bool) -> None:
-        """What the state says since the last of these stands, or is as it was before."""
-
-
 def is_place(event: SourceEvent) -> bool:
     """Whether reading can go on behind it: not so within what was written in one transaction."""
     return bool(getattr(event, "is_place", True))
@@ -61,20 +58,12 @@ class Context:
         new_state: Callable[[], State],
         wall: Callable[[], float],
     ) -> None:
-        self.member = about.member
-        self.group = about.group
-        self.source = about.source
-        self.partition = partition
-        # Rises with every owner: a sink that keeps the highest can refuse a late one.
-        self.epoch = epoch
-        # Everything up to here is handled.
-        self.position = position
-        # Everything up to here is in a checkpoint, and is never given again.
-        self.checkpointed = position
-        # Which try at these events this is, from 1.
-        self.attempt = 1
-        # Lives as long as this process has the partition; nothing of it is stored.
-        self.memory: dict[str, Any] = {}
+        self._about = about
+        self._partition = partition
+        self._epoch = epoch
+        self._position = self._checkpointed = position
+        self._attempt = 1
+        self._memory: dict[str, Any] = {}
         self._new_state = new_state
         self._state: State | None = None
         # The state as it goes with `position`, where a call was given up after that.
@@ -87,7 +76,48 @@ class Context:
         self._mark: Mark | None = None
 
     def __repr__(self) -> str:
-        return f"<context of partition {self.partition}, epoch {self.epoch}>"
+        return f"<context of partition {self._partition}, epoch {self._epoch}>"
+
+    @property
+    def member(self) -> str:
+        return self._about.member
+
+    @property
+    def group(self) -> str:
+        return self._about.group
+
+    @property
+    def source(self) -> str:
+        return self._about.source
+
+    @property
+    def partition(self) -> PartitionId:
+        return self._partition
+
+    @property
+    def epoch(self) -> int:
+        """Rises with every owner: a sink that keeps the highest can refuse a late one."""
+        return self._epoch
+
+    @property
+    def position(self) -> Position:
+        """Everything up to here is handled."""
+        return self._position
+
+    @property
+    def checkpointed(self) -> Position:
+        """Everything up to here is in a checkpoint, and is never given again."""
+        return self._checkpointed
+
+    @property
+    def attempt(self) -> int:
+        """The number of this attempt at these events, from 1."""
+        return self._attempt
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """Lives as long as this process has the partition; nothing of it is stored."""
+        return self._memory
 
     @property
     def state(self) -> State:
@@ -112,7 +142,9 @@ class Context:
         if event is None:
             self._is_due = True
             return
-        done = self._place_of(event) + 1
+        index = self._place_of(event)
+        # Ours, whatever the caller made of the one that it was given.
+        event = self._events[index]
         if not is_place(event):
             # The rest of its transaction has the same place: the last of it is the one to mark.
             return
@@ -121,25 +153,28 @@ class Context:
         self._commit()
         if self._state is not None:
             state = self._state.encoded()
-        self._mark = Mark(event.position, event.enqueued_at, done, state)
+        self._mark = Mark(event.position, event.enqueued_at, index + 1, state)
 
     def _place_of(self, event: SourceEvent) -> int:
         """Which of the events of this call it is."""
         for index, given in enumerate(self._events):
             if given is event:
                 return index
-        wanted = event.position
+        wanted = getattr(event, "position", None)
         for index, given in enumerate(self._events):
             if given.position == wanted and is_place(given):
                 return index
-        raise ValueError(f"checkpoint({event!r}): it is not one of the events of this call")
+        raise ValueError(
+            f"context.checkpoint({one_line(repr(event), _SHOWN)}): this is not one of the events "
+            "of this call. Pass one of them, or nothing"
+        )
 
     # --- told by those who call
 
     def _begin(self, events: Sequence[SourceEvent], attempt: int) -> None:
         self._settle()
         self._events = events
-        self.attempt = attempt
+        self._attempt = attempt
         self._is_cancelled = self._is_due = False
         self._mark = None
 
@@ -175,6 +210,7 @@ class Context:
         self._tell_memory(counts=False)
 
     def _tell_memory(self, *, counts: bool) -> None:
-        for kept in self.memory.values():
-            if isinstance(kept, Undone):
+        # A copy: threads of the user's own may change it meanwhile.
+        for kept in list(self._memory.values()):
+            if issubclass(type(kept), Undone):
                 kept.call_ended(counts=counts)

@@ -6,7 +6,7 @@ else, for everything is handed over by then.
 
 from __future__ import annotations
 
-from tidegate.handlers.blame import blamed
+from tidegate.handlers.blame import CallFailedError
 from tidegate.handlers.calls import Calls
 from tidegate.handlers.threads import PartitionThread
 from tidegate.handlers.tools import Tools
@@ -33,5 +33,5 @@ async def call_on_stop(tools: Tools) -> None:
     except HungError:
         text = f"on_stop took longer than {policy.timeout_s:g} s and does not come back"
         tools.report(Report("on-stop-failed", None, text))
-    except Exception as error:
-        tools.report(Report("on-stop-failed", None, f"on_stop failed: {blamed(error)}"))
+    except CallFailedError as error:
+        tools.report(Report("on-stop-failed", None, f"on_stop failed: {error}"))

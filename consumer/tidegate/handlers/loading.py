@@ -7,6 +7,7 @@ Rules:
   called `event` one event at a time; where neither is so, its own name decides.
 - `on_error`, `on_open`, `on_close`, `on_time` and `on_stop` are taken from the same module, where
   they are.
+- A class is refused, and so is a generator function: a call would run nothing of what it is for.
 - An error names the file and the line where it is, the cause, and what to write.
 """
 
@@ -23,10 +24,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tidegate.error_text import LINE_LIMIT, class_name, said, traceback_of
+from tidegate.handlers.results import generator_code
 from tidegate.settings import SettingsError
 
 Function = Callable[..., Any]
 
+# The last frames of a traceback in which the user's own line is looked for.
+_FRAMES = 100
+# What this process imports under these names beside Python's own modules.
+_TAKEN = frozenset(("tidegate", "tidegate_amqp", "aiohttp", "azure", "pyspark", "yaml"))
 _HOW = "write 'module:function' or 'file.py:function'"
 _SHAPES: dict[str, tuple[str, ...]] = {
     "on_error": ("error", "context"),
@@ -60,10 +67,10 @@ def load(reference: str, folder: Path) -> UserCode:
     """The functions that a reference names; files and modules are looked for in `folder` first."""
     module, function = _found(reference, folder)
     place = reference.rpartition(":")[0]
-    others = {key: getattr(module, key, None) for key in _SHAPES}
+    others = {key: _member(module, key, place) for key in _SHAPES}
     for key, found in others.items():
         if found is not None:
-            _check_takes(found, _SHAPES[key], place)
+            _check_takes(found, _SHAPES[key], key, place)
     return UserCode(function, _takes_one(function, reference), **others)
 
 
@@ -77,16 +84,29 @@ def _found(reference: str, folder: Path) -> tuple[ModuleType, Function]:
     if not separator or not place or not name.isidentifier():
         raise HandlerError(f"handler '{reference}': {_HOW}")
     module = _file(place, folder) if place.endswith(".py") else _module(place, folder)
-    function = getattr(module, name, None)
+    function = _member(module, name, place)
     if not callable(function):
         raise HandlerError(f"handler '{reference}': {_lacks(module, name, place)}")
     return module, function
+
+
+def _member(module: ModuleType, name: str, place: str) -> Any:
+    """What a module has under a name, or None. Its own `__getattr__` may be asked."""
+    try:
+        return getattr(module, name, None)
+    except BaseException as error:
+        raise HandlerError(_problem(f"'{name}' in {place}", error)) from None
 
 
 def _file(place: str, folder: Path) -> ModuleType:
     path = (folder / place).resolve()
     if not path.is_file():
         raise HandlerError(f"handler file '{place}': there is no such file in {folder}")
+    if path.stem in sys.stdlib_module_names or path.stem in _TAKEN:
+        raise HandlerError(
+            f"handler file '{place}': '{path.stem}' is a module of Python or of Tidegate, which it "
+            "would replace everywhere. Name the file otherwise"
+        )
     _search_first(path.parent)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
@@ -96,7 +116,7 @@ def _file(place: str, folder: Path) -> ModuleType:
     sys.modules[path.stem] = module
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         del sys.modules[path.stem]
         raise HandlerError(_problem(f"handler file '{place}'", error)) from None
     return module
@@ -106,7 +126,7 @@ def _module(place: str, folder: Path) -> ModuleType:
     _search_first(folder)
     try:
         return importlib.import_module(place)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise HandlerError(_problem(f"handler module '{place}'", error)) from None
 
 
@@ -117,23 +137,23 @@ def _search_first(folder: Path) -> None:
 
 def _problem(what: str, error: BaseException) -> str:
     """What went wrong in importing, and where in the user's own code."""
-    kind, text = type(error).__name__, " ".join(str(error).split())
+    told = said(error, LINE_LIMIT)
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{what}: {error.filename}, line {error.lineno}: {kind}: {error.msg}"
+        return f"{what}: {error.filename}, line {error.lineno}: {class_name(error)}: {error.msg}"
     frames = [
         frame
-        for frame in traceback.extract_tb(error.__traceback__)
+        for frame in traceback.extract_tb(traceback_of(error), limit=-_FRAMES)
         if not frame.filename.startswith("<frozen")
         and frame.filename not in (__file__, importlib.__file__)
     ]
     if not frames:
         return (
-            f"{what} cannot be imported: {kind}: {text}. Looked for it beside the group file and "
+            f"{what} cannot be imported: {told}. Looked for it beside the group file and "
             "among the installed packages."
         )
     last = frames[-1]
     line = f": {last.line}" if last.line else ""
-    return f"{what}: {last.filename}, line {last.lineno}{line}: {kind}: {text}"
+    return f"{what}: {last.filename}, line {last.lineno}{line}: {told}"
 
 
 def _lacks(module: ModuleType, name: str, place: str) -> str:
@@ -147,7 +167,8 @@ def _lacks(module: ModuleType, name: str, place: str) -> str:
 
 
 def _takes_one(function: Function, reference: str) -> bool:
-    shape = _check_takes(function, ("events", "context"), reference)
+    place, _, named = reference.rpartition(":")
+    shape = _check_takes(function, ("events", "context"), named, place)
     first = shape[0] if shape else ""
     name = getattr(function, "__name__", "")
     if first in ("event", "events"):
@@ -160,11 +181,22 @@ def _takes_one(function: Function, reference: str) -> bool:
     )
 
 
-def _check_takes(function: Function, names: tuple[str, ...], place: str) -> list[str]:
+def _check_takes(function: Function, names: tuple[str, ...], name: str, place: str) -> list[str]:
     """The names of its arguments, if it can be called with so many."""
-    name = getattr(function, "__name__", str(function))
     if not callable(function):
         raise HandlerError(f"'{name}' in {place} is no function")
+    if inspect.isclass(function):
+        raise HandlerError(
+            f"'{name}' in {place} is a class, and a call would only make an object of it. Name an "
+            f"object that can be called: {name.lower()} = {name}()"
+        )
+    code = generator_code(function)
+    if code is not None:
+        raise HandlerError(
+            f"'{name}' in {place} is a generator: `yield` stands in {code.co_name} "
+            f"({Path(code.co_filename).name}, line {code.co_firstlineno}), so that a call would "
+            "run nothing of it. Write it without `yield`, as a plain function or `async def`"
+        )
     try:
         shape = inspect.signature(function)
     except (TypeError, ValueError):  # written in C: only a call can tell

@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from tidegate.delivery.breaker import Breaker
 from tidegate.delivery.gathering import Gathering
-from tidegate.delivery.state import State
+from tidegate.delivery.state import State, StateError
 from tidegate.handlers.batches import Batches, size_of
-from tidegate.handlers.blame import blamed
+from tidegate.handlers.blame import CallFailedError
 from tidegate.handlers.calls import Calls
 from tidegate.handlers.context import Context
 from tidegate.handlers.progress import Progress
@@ -59,7 +60,11 @@ class PartitionDelivery(PartitionHandler):
         )
         self._progress = Progress(policy, opening, tell, context, tools.clock)
         self._troubles = Troubles(opening.partition, tools.report, tools.clock)
-        self._batches = Batches(tools, context, self._calls, self._progress, self._troubles)
+        kept = tools.breakers.pop(opening.partition, None)
+        self._breaker = kept or Breaker(policy.circuit_breaker)
+        self._batches = Batches(
+            tools, context, self._calls, self._progress, self._troubles, self._breaker
+        )
         self._gathering: Gathering[SourceEvent] = Gathering(
             policy.most_events, policy.batch.max_bytes, policy.batch.max_wait_s, size_of
         )
@@ -75,7 +80,7 @@ class PartitionDelivery(PartitionHandler):
         self._batches.finish()
 
     def checkpointed(self, position: Position) -> None:
-        self._context.checkpointed = position
+        self._context._checkpointed = position
         self._progress.checkpointed(position)
 
     async def open(self) -> None:
@@ -83,10 +88,8 @@ class PartitionDelivery(PartitionHandler):
         if on_open is not None:
             try:
                 await self._calls.run(on_open, self._partition)
-            except HungError:
-                raise
-            except Exception as error:
-                raise SourceError(f"on_open failed: {blamed(error)}") from error
+            except CallFailedError as error:
+                raise SourceError(f"on_open failed: {error}") from error
 
     async def handle(self, events: Sequence[SourceEvent]) -> None:
         clock, progress = self._tools.clock, self._progress
@@ -104,12 +107,15 @@ class PartitionDelivery(PartitionHandler):
     async def close(self, reason: Close) -> None:
         if reason is not Close.DROPPED:
             self._progress.say_last()
+        if reason in (Close.FAILED, Close.STOLEN):
+            # Nobody asked for this end: what comes next must not put as many aside again.
+            self._tools.breakers[self._partition] = self._breaker
         on_close = self._code.on_close
         if on_close is not None and not self._calls.is_hung:
             try:
                 await self._calls.run(on_close, self._partition, str(reason))
-            except (Exception, HungError) as error:
-                self._troubles.say("on-close-failed", f"on_close failed: {blamed(error)}")
+            except (CallFailedError, HungError) as error:
+                self._troubles.say("on-close-failed", f"on_close failed: {error}")
 
     # --- the clockwork
 
@@ -129,10 +135,8 @@ class PartitionDelivery(PartitionHandler):
             if context._state is not None and context._state.is_touched:
                 context._commit()
                 self._progress.state_changed()
-        except HungError:
-            raise
-        except Exception as error:
-            self._troubles.say("on-time-failed", f"on_time failed: {blamed(error)}")
+        except (CallFailedError, StateError) as error:
+            self._troubles.say("on-time-failed", f"on_time failed: {error}")
         finally:
             context._roll_back()
             self._set_clockwork()

@@ -36,7 +36,7 @@ class Progress:
         self._context = context
         self._stored = opening.state
         self._enqueued_at: float | None = None
-        self._pace = Pace(policy.checkpoint, clock(), opening.state is not None)
+        self._pace = Pace(policy.checkpoint, has_state=opening.state is not None)
         # What was handled last shares its place with what comes next: the state has seen it, and
         # no position can say so.
         self._is_between = False
@@ -61,7 +61,7 @@ class Progress:
             self.advance(events, ended.done, is_due=ended.is_due)
         elif ended.mark is not None:
             mark = ended.mark
-            self._context.position = mark.position
+            self._context._position = mark.position
             self._tell(Outcome(mark.position, mark.enqueued_at, mark.state or self._stored, True))
         elif ended.is_due and ended.done:
             self._move(events, ended.done)
@@ -88,7 +88,7 @@ class Progress:
         last = events[count - 1]
         self._is_between = not is_place(last)
         if not self._is_between:
-            self._context.position, self._enqueued_at = last.position, last.enqueued_at
+            self._context._position, self._enqueued_at = last.position, last.enqueued_at
         self._pace.handled(count)
 
     def say_in_time(self) -> None:

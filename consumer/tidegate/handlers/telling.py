@@ -8,11 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tidegate.delivery.policy import CircuitBreaker
 from tidegate.member.messages import Report
 from tidegate.model import PartitionId
 
 STUCK_AFTER = 3
 _AGAIN_S = 60.0
+
+
+def open_text(
+    what: str, failed: int, recent: int, settings: CircuitBreaker, sequence: int, error: str
+) -> str:
+    """The report of a circuit breaker that has opened: what happened, where, and what to do."""
+    return (
+        f"the circuit breaker is open: the {what} fails on {failed} of the last {recent} events, "
+        f"more than {settings.failure_percent} %. Nothing more is put aside, and the partition "
+        f"stands before event {sequence}: {error}. Fix the {what}: it gets this event every "
+        f"{settings.probe_every_s:g} s, and reading goes on when it succeeds. To go on at once, "
+        "pause and resume the partition; to pass these events, rewind the partition past them."
+    )
 
 
 class Troubles:

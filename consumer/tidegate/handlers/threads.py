@@ -54,9 +54,6 @@ def _settle(future: asyncio.Future[Any], outcome: Any, error: BaseException | No
         return
     if error is None:
         future.set_result(outcome)
-    elif isinstance(error, StopIteration | asyncio.CancelledError):
-        # A future cannot hold these.
-        future.set_exception(RuntimeError(f"the handler raised {type(error).__name__}"))
     else:
         future.set_exception(error)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tidegate.delivery.breaker import Breaker
 from tidegate.delivery.policy import Policy
 from tidegate.handlers.context import About
 from tidegate.handlers.loading import UserCode
 from tidegate.handlers.threads import Threads
 from tidegate.handling import DeadLetters
 from tidegate.member.messages import Report
+from tidegate.model import PartitionId
 from tidegate.ops.observer import Observer
 
 
@@ -28,3 +30,5 @@ class Tools:
     dice: Callable[[], float]
     observer: Observer = field(default_factory=Observer)
     threads: Threads = field(default_factory=Threads)
+    # Of partitions whose reader the source ended: the owner's next reader goes on with it.
+    breakers: dict[PartitionId, Breaker] = field(default_factory=dict)

@@ -32,7 +32,7 @@ from tidegate.model import (
     Presence,
     Roster,
 )
-from tidegate.settings import SettingsError
+from tidegate.settings import check_name
 
 # Of the storage service. Azure Stack Hub wants an older one, such as 2017-11-09, and nothing newer
 # is relied on.
@@ -84,9 +84,7 @@ class GroupNames:
 
     def __post_init__(self) -> None:
         for what in ("host", "hub", "group"):
-            part = getattr(self, what)
-            if not part or "/" in part:
-                raise SettingsError(f"{what} {part!r}: write a name without a slash")
+            check_name(what, getattr(self, what))
 
     @property
     def prefix(self) -> str:

@@ -56,7 +56,7 @@ def _row(blob: ElementTree.Element) -> Row:
 
 # A blob as services write it: no attributes, nothing that is escaped, properties before metadata.
 _PLAIN = re.compile(
-    r"<Name>([^<&]+)</Name>.*?<Properties>(.*?)</Properties>(?:<Metadata>(.*)</Metadata>)?"
+    r"<Name>([^<&]+)</Name>(?>.*?<Properties>)(?>(.*?)</Properties>)(?:<Metadata>(.*)</Metadata>)?"
     r"(?:<\w+ ?/>)*",
     re.DOTALL,
 )

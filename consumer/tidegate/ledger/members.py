@@ -52,6 +52,8 @@ def presence_metadata(presence: Presence) -> dict[str, str]:
     wants = [(key, packing.pack_lease_id(lease_id)) for key, lease_id in presence.wants.items()]
     metadata |= _fitting("wants", wants, packing.pack_table, metadata)
     metadata |= _fitting("stuck", sorted(presence.stuck), packing.pack_names, metadata)
+    open_circuits = sorted(presence.open_circuits)
+    metadata |= _fitting("opencircuits", open_circuits, packing.pack_names, metadata)
     metadata |= _fitting("unread", sorted(presence.unread), packing.pack_names, metadata)
     metadata |= _fitting("trouble", presence.trouble, _escaped, metadata)
     figures = [(key, pack_figures(each)) for key, each in presence.figures.items()]
@@ -105,6 +107,7 @@ def read_presence(
         figures_at=modified_at if figures else 0.0,
         unread=packing.unpack_names(metadata.get("unread", "")),
         trouble=packing.unescape(metadata.get("trouble", "")),
+        open_circuits=packing.unpack_names(metadata.get("opencircuits", "")),
     )
 
 

@@ -19,7 +19,7 @@ Rules (numbers are those of docs/ledger.md):
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidegate.member.heritage import Family
 from tidegate.member.messages import Answered, Report
@@ -79,7 +79,7 @@ class Fence:
         self.proved_at: float | None = None
         # Whether the checkpoint that was touched last was our own: nobody has written between.
         self.was_last_write = False
-        # What remedies a state that is behind, where a tenure begins with one.
+        # What a tenure begins with in place of a state that is behind, or of what others left.
         self.remedy: Rewind | None = None
         self._floor = family.epoch
         self._nonces: list[str] = []
@@ -149,6 +149,9 @@ class Fence:
                 continue
             if found is None or self._family.is_earlier(found):
                 progress = self.committed or (yield from start())
+                if found is not None and not progress.rewound_by:
+                    # A rewind of an earlier life is not carried out again in this one.
+                    progress = replace(progress, rewound_by=found.rewound_by)
             elif self._family.has_ended(found.position):
                 raise FencedError("it has ended: others go on from there")
             else:

@@ -234,7 +234,9 @@ class Member:
         commands = taking.inherit(listing, self._inherited)
         self._inherited = {}
         plan = self._planned(sight, now)
-        commands += self._ending.end(self._tenures, self._tiling, self._partitions_at, now)
+        commands += self._ending.end(
+            self._tenures, self._tiling, sight.roster.rewinds, self._partitions_at, now
+        )
         commands += give(
             self._tenures,
             listing,

@@ -102,6 +102,8 @@ class ReaderFailed:
     partition: PartitionId
     serial: int
     message: str = ""
+    # It does not pass by itself, such as a consumer group that does not exist.
+    is_fatal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,8 @@ class LoadsMeasured:
 class FiguresMeasured:
     """How far each partition of ours is, and those whose batch fails again and again.
 
-    `unread` are those whose source cannot be read, and `trouble` says why.
+    `unread` are those whose source cannot be read, and `trouble` says why; `open_circuits` those
+    of the stuck whose circuit breaker is open.
     """
 
     now: float
@@ -166,6 +169,7 @@ class FiguresMeasured:
     stuck: frozenset[PartitionId]
     unread: frozenset[PartitionId] = frozenset()
     trouble: str = ""
+    open_circuits: frozenset[PartitionId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

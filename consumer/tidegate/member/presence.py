@@ -51,6 +51,7 @@ class Membership:
         self._figures: Mapping[PartitionId, Figures] = MappingProxyType({})
         self._stuck: frozenset[PartitionId] = frozenset()
         self._unread: frozenset[PartitionId] = frozenset()
+        self._open_circuits: frozenset[PartitionId] = frozenset()
         self._trouble = ""
         self._next_at = float("-inf")
         self._was_refused = False
@@ -74,6 +75,7 @@ class Membership:
     def measured(self, event: FiguresMeasured) -> None:
         """What our partitions' figures are now, and which partitions are stuck or not read."""
         self._stuck, self._unread = event.stuck, event.unread
+        self._open_circuits = event.open_circuits
         self._trouble = event.trouble
         if len(self._trouble) > _TROUBLE_CHARS:
             self._trouble = self._trouble[: _TROUBLE_CHARS - 1] + "…"
@@ -98,6 +100,7 @@ class Membership:
             and said.declines == declines
             and said.stuck == stuck
             and said.unread == self._unread
+            and said.open_circuits == self._open_circuits
             and said.is_leaving == is_leaving
         )
         if self._again_at is not None and now >= self._again_at:
@@ -122,6 +125,7 @@ class Membership:
             self._figures,
             unread=self._unread,
             trouble=self._trouble,
+            open_circuits=self._open_circuits,
         )
         self._announcing, self._announced_at = Announce(wish, self.lease_id), now
         return [Perform(None, self._announcing)]

@@ -5,7 +5,13 @@ Rules:
 - A checkpoint never says more than the handler has finished; after a drain it says all of it.
 - By time one is due so long after the last was written, or at once where that is longer ago: few
   events come before it, and it is written no more often.
-- A rewind is one checkpoint write that stores its id, so it is carried out once (rule 5).
+- The first events of a tenure are checkpointed at once: a member that ends again and again sooner
+  than the next checkpoint is due makes progress each time.
+- If the source cannot be read, it is tried again after growing waits (retrying.py), which a
+  rewind and the end of the tenure cut short. A failure is reported when it begins, when its cause
+  changes, and when it is over.
+- A rewind is one checkpoint write that stores its id, so it is carried out once (rule 5). One to a
+  position that has ended is the partition's last checkpoint: others go on from there.
 """
 
 from __future__ import annotations
@@ -30,19 +36,18 @@ from tidegate.member.messages import (
     ResolveStart,
     StartResolved,
 )
-from tidegate.member.steps import NEVER, FencedError, HaltedError, Script, Steps
+from tidegate.member.retrying import cause_of, retry_pause_s
+from tidegate.member.steps import NEVER, FencedError, HaltedError, LeftError, Script, Steps
 from tidegate.model import PartitionId, Position, Rewind
 from tidegate.ports import Release
 from tidegate.settings import MemberSettings
 
-_RETRY_S = 1.0
+# A reader that stands open for so long reads, though nothing has come.
+_READS_S = 5.0
 
 # How a reader ended; None where we ended it.
 End = ReaderRefused | ReaderFailed | ReaderGaveUp | None
 
-
-class LeavingError(Exception):
-    """The partition is to be given away before it is known where reading begins."""
 
 
 class Reading:
@@ -73,8 +78,15 @@ class Reading:
         self._is_open = False
         self._is_closing = False
         self._is_writing = False
+        # Whether anything was handled in this tenure.
+        self._has_begun = False
         # Why the handler of this tenure is given up, if it is.
         self._hung: str | None = None
+        # Failures to read in a row, since when, and the cause that was reported last.
+        self._failures = 0
+        self._failing_since = 0.0
+        self._cause = ""
+        self._opened_at = NEVER
 
     # --- facts, taken in whatever a script waits for
 
@@ -85,16 +97,25 @@ class Reading:
                     self._note(event)
             case ReaderClosed() | ReaderFailed() | ReaderRefused() | ReaderGaveUp():
                 self._is_open = self._is_closing = False
+                self._opened_at = NEVER
                 if isinstance(event, ReaderGaveUp):
                     self._hung = event.message
+        has_read = isinstance(event, Handled) or event.now >= self._opened_at + _READS_S
+        if self._failures and has_read:
+            self._read_again(event.now)
 
     def _note(self, event: Handled) -> None:
         was_dirty = self.is_dirty
         position = self._family.marked(event.position)
         rewound_by = self.progress.rewound_by
         self.progress = Progress(position, event.enqueued_at, event.state, rewound_by)
-        if self.is_dirty and (event.is_due or not was_dirty):
-            self.checkpoint_at = event.now if event.is_due else max(event.now, self._next_at)
+        if not self.is_dirty:
+            return
+        if event.is_due or not self._has_begun:
+            self.checkpoint_at = event.now
+        elif not was_dirty:
+            self.checkpoint_at = max(event.now, self._next_at)
+        self._has_begun = True
 
     @property
     def wake_at(self) -> float:
@@ -143,7 +164,9 @@ class Reading:
         return was_ours and ahead.position.sequence > found.position.sequence
 
     def _begin(self) -> Script[Progress]:
-        if self._family.has_parents:
+        if self._fence.remedy is not None:
+            begun = rewound_to(self._fence.remedy)
+        elif self._family.has_parents:
             left = yield from self._family.inherited()
             begun = Progress(left.position, left.enqueued_at, left.state)
         else:
@@ -162,26 +185,21 @@ class Reading:
                 if isinstance(event, StartResolved):
                     return event.position
                 if self.is_leaving:
-                    raise LeavingError
+                    raise LeftError
                 if isinstance(event, ReaderFailed):
                     break
-            self._steps.put(Report("start-unknown", self._partition, event.message))
-            yield from self._rest(event.now)
+            yield from self._retry("start-unknown", event)
             if self.is_leaving:
-                raise LeavingError
-
-    def _rest(self, now: float) -> Script[None]:
-        """Waits before the source is asked again, unless the partition is to be given away."""
-        self._steps.retry_at = now + _RETRY_S
-        while now < self._steps.retry_at and not self.is_leaving:
-            now = (yield).now
-        self._steps.retry_at = NEVER
+                raise LeftError
 
     def read(self) -> Script[None]:
         """Reads until the partition is to be given away, or the epoch has to be raised."""
         while not self.is_leaving:
             if self.rewind is not None:
                 yield from self._carry_out(self.rewind)
+            if self._family.has_ended(self.progress.position):
+                self.is_leaving = True
+                return
             end = yield from self._open()
             if self._is_open:
                 self.is_owning = True
@@ -197,10 +215,30 @@ class Reading:
                 self._fence.see(end.level or self._fence.epoch)
                 return
             if isinstance(end, ReaderFailed):
-                self._steps.put(Report("reader-failed", self._partition, end.message))
                 self._is_pausing = True
-                yield from self._rest(end.now)
+                yield from self._retry("reader-failed", end)
                 self._is_pausing = False
+
+    def _retry(self, kind: str, failed: ReaderFailed) -> Script[None]:
+        """Reports a failure unless it is the last one again, and waits before the next try."""
+        if not self._failures:
+            self._failing_since = failed.now
+        self._failures += 1
+        cause = f"{kind}: {cause_of(failed.message)}"
+        if cause != self._cause:
+            self._cause = cause
+            self._steps.put(Report(kind, self._partition, failed.message))
+        name = f"{self._fence.owner.name}/{self._partition}"
+        pause_s = retry_pause_s(name, self._failures, is_fatal=failed.is_fatal)
+        rewind = self.rewind
+        yield from self._steps.pause(
+            failed.now, pause_s, lambda: self.is_leaving or self.rewind is not rewind
+        )
+
+    def _read_again(self, now: float) -> None:
+        lasted = f"{self._failures} failures in {now - self._failing_since:.0f} s"
+        self._steps.put(Report("reads-again", self._partition, f"is read again after {lasted}"))
+        self._failures, self._cause = 0, ""
 
     def _open(self) -> Script[End]:
         """Until it reads, has failed, or was closed because the partition is to be given away."""
@@ -219,6 +257,7 @@ class Reading:
                 self.ask_to_close(drain=True)
             event = yield
             if isinstance(event, ReaderOpened | ReaderClosed):
+                self._opened_at = event.now
                 return None
             if isinstance(event, ReaderRefused | ReaderFailed | ReaderGaveUp):
                 return event

@@ -7,7 +7,7 @@ sequence, and is still a function of the events alone.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TypeVar
 
 from tidegate.member.messages import Answered, Command, Event, Key, Perform
@@ -36,6 +36,10 @@ class LapsedError(Exception):
 
 class HaltedError(Exception):
     """What stands in the ledger is not ours to read or write: it is left as it is."""
+
+
+class LeftError(Exception):
+    """The partition is to be given away before it was known where to read on."""
 
 
 class Steps:
@@ -70,11 +74,13 @@ class Steps:
         asked_s = answer.retry_after_s or 0.0
         yield from self.pause(answer.now, min(max(asked_s, RETRY_S), LONGEST_RETRY_S))
 
-    def pause(self, now: float, seconds: float) -> Script[None]:
-        """Waits by the clock."""
+    def pause(
+        self, now: float, seconds: float, is_cut: Callable[[], bool] = lambda: False
+    ) -> Script[None]:
+        """Waits by the clock, unless it is cut short."""
         self.retry_at = now + seconds
-        while True:
+        while not is_cut():
             event = yield
             if event.now >= self.retry_at:
-                self.retry_at = NEVER
-                return
+                break
+        self.retry_at = NEVER

@@ -14,7 +14,6 @@ Rules of this module:
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 
 from tidegate.member.beginning import Hold, claimed, received, taken_up
 from tidegate.member.fence import Fence
@@ -32,8 +31,16 @@ from tidegate.member.messages import (
     Woken,
 )
 from tidegate.member.phases import UNPROVEN, Phase
-from tidegate.member.reading import LeavingError, Reading
-from tidegate.member.steps import NEVER, FencedError, HaltedError, LapsedError, Script, Steps
+from tidegate.member.reading import Reading
+from tidegate.member.steps import (
+    NEVER,
+    FencedError,
+    HaltedError,
+    LapsedError,
+    LeftError,
+    Script,
+    Steps,
+)
 from tidegate.model import Checkpoint, Owner, Ownership, PartitionId, Rewind
 from tidegate.ports import Change, Release
 from tidegate.ports.lineage import FLAT, Lineage
@@ -80,7 +87,9 @@ class Tenure:
         self, row: Ownership, checkpoint: Checkpoint | None, rewind: Rewind | None = None
     ) -> list[Command]:
         """Claims a free lease; a rewind that is asked for can remedy what it finds."""
-        self._fence.remedy = rewind if rewind is not None and rewind.is_resolved else None
+        if rewind is not None and rewind.is_resolved:
+            is_done = checkpoint is not None and checkpoint.rewound_by == rewind.id
+            self._fence.remedy = None if is_done else rewind
         how = claimed(self._steps, self.partition, row.etag, self._dice())
         return self._begin(row, checkpoint, self._begun(how))
 
@@ -166,12 +175,14 @@ class Tenure:
             self._reading.is_leaving = False
             self.give_to = self._give_lease_id = None
 
+    def has_carried_out(self, rewind: Rewind) -> bool:
+        return rewind.id == self._reading.progress.rewound_by
+
     def rewind(self, now: float, rewind: Rewind) -> list[Command]:
         """Carries out a rewind once; the reader starts anew at its position."""
         reading = self._reading
-        is_done = rewind.id == reading.progress.rewound_by
         is_free = reading.takes_rewinds and not self.is_leaving
-        if is_done or reading.rewind is not None or not is_free:
+        if self.has_carried_out(rewind) or reading.rewind is not None or not is_free:
             return []
         reading.rewind = rewind
         return self.handle(Woken(now))
@@ -258,12 +269,14 @@ class Tenure:
         yield from self._fence.raise_epoch()
         self._keep()
         if not self.is_leaving:
-            # Where the source does not say where to begin, the next owner asks it.
-            with suppress(LeavingError):
+            try:
                 yield from self._reading.take_over()
                 self._keep()
                 self.phase = Phase.READING
                 yield from self._reading.read()
+            except LeftError:
+                # Where to read on was never known: there is nothing to be drained.
+                assert self.is_leaving
         if self.is_leaving:
             self.phase = Phase.DRAINING
             yield from self._reading.drain()

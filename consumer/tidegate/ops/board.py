@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from tidegate.lag import UNKNOWN_LAG, Lag, lag_from_start, lag_of
+from tidegate.lag import UNKNOWN_LAG, Lag, in_feed, lag_from_start, lag_of
+from tidegate.member.messages import Report
 from tidegate.model import NO_SEQUENCE, Listing, MemberName, PartitionId
 from tidegate.ops import observer as facts
-from tidegate.ops.failing import HALTED, KINDS, Failing
+from tidegate.ops.failing import CIRCUIT_CLOSED, CIRCUIT_OPEN, HALTED, KINDS, Failing
 from tidegate.ops.observer import Observer
 from tidegate.ports.lineage import FLAT, Lineage
 from tidegate.sources.start import Start
@@ -77,6 +78,8 @@ class Place:
     begins_at: int | None = None
     lost: Loss | None = None
     is_stuck: bool = False
+    # The circuit breaker for dead letters is open: nothing is put aside, and nothing passed.
+    is_circuit_open: bool = False
     error: str = ""
     failing: Failing = field(default_factory=Failing)
     rate: Rate = field(default_factory=Rate)
@@ -184,13 +187,21 @@ class Board(Observer):
                 self._of_source = fact.partitions
                 self._count_partitions()
             case facts.Reported(report=report):
-                if report.partition is not None and report.kind in KINDS:
-                    self.place(report.partition).failing.trouble = report.message
-                if report.partition is not None and report.kind == HALTED:
-                    self.place(report.partition).is_stuck = True  # however few attempts it had
+                if report.partition is not None:
+                    self._on_report(self.place(report.partition), report)
                 self.has_fallen_back = self.has_fallen_back or report.kind == FELL_BACK
             case facts.Stopping():
                 self.is_stopping = True
+
+    @staticmethod
+    def _on_report(place: Place, report: Report) -> None:
+        if report.kind in KINDS:
+            place.failing.trouble = report.message
+        elif report.kind == CIRCUIT_CLOSED:
+            place.is_circuit_open = False
+        elif report.kind in (HALTED, CIRCUIT_OPEN):
+            place.is_stuck = True  # however few attempts it had
+            place.is_circuit_open = report.kind == CIRCUIT_OPEN
 
     def _count_partitions(self) -> None:
         """Which there are: the source's, or what the ledger makes of them."""
@@ -228,7 +239,8 @@ class Board(Observer):
         place = self.place(fact.partition)
         place.handled = fact.position.sequence
         place.enqueued_at = fact.enqueued_at
-        place.is_stuck, place.error = False, ""
+        place.is_stuck = place.is_circuit_open = False
+        place.error = ""
         place.failing.over()
         place.rate.add(fact.at, fact.events)
 
@@ -287,9 +299,13 @@ class Board(Observer):
         if place is None or not place.is_ours:
             return Row(partition, owner, False, 0, 0.0, None, UNKNOWN_LAG)
         note = place.error
-        if place.is_stuck:
+        if place.is_circuit_open:
+            note = f"Circuit breaker open: {note}"
+        elif place.is_stuck:
             note = f"Stuck: {note}"
         rate, lag = place.rate.at(now), place.lag(now, wall)
+        if self.lineage is not FLAT:
+            lag = in_feed(lag)
         return Row(partition, owner, True, place.epoch, rate, place.handled, lag, note)
 
 

@@ -75,6 +75,12 @@ METRICS = (
         "1 for each of them whose batch fails again and again.",
         ("partition",),
     ),
+    Metric(
+        "tidegate_partition_circuit_open",
+        "gauge",
+        "1 for each of them that stands because too many of its recent events fail.",
+        ("partition",),
+    ),
     Metric("tidegate_partition_epoch", "gauge", "The epoch with which it is read.", ("partition",)),
     Metric(
         "tidegate_partition_rate",

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 KINDS = frozenset(("reader-failed", "start-unknown"))
 # The kind by which a handler's partition stands still from then on.
 HALTED = "handler-halted"
+# The kinds by which its circuit breaker opens, and closes again.
+CIRCUIT_OPEN = "circuit-open"
+CIRCUIT_CLOSED = "circuit-closed"
 _READS_S = 5.0
 
 

@@ -5,21 +5,27 @@ Rules:
   change it. Where storage is unreachable for everybody a restart does not help either, so the
   limit is long, and it counts from the start of the process.
 - That the loop is alive needs no rule: a loop that does not run does not answer.
-- Ready: the last listing shows this member's presence, and no clean stop has begun.
+- Ready: the last listing shows this member's presence, and no clean stop has begun. A member whose
+  partitions stand still is ready all the same, because a restart does not help them; the answer
+  names them.
 - Each answer says why, in words.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tidegate.model import PartitionId
 from tidegate.ops import observer as facts
-from tidegate.ops.board import Board
+from tidegate.ops.board import Board, by_number
 from tidegate.ops.observer import Observer
 from tidegate.ports import Refusal
 
 # Longer than any lease (60 s at most) and than a stall that passes.
 SILENT_LEDGER_S = 300.0
+# Of many partitions so many are named.
+_NAMED = 16
 # What was asked of the ledger and got no answer.
 _NO_ANSWER = frozenset({str(Refusal.UNKNOWN), str(Refusal.BUSY)})
 
@@ -57,7 +63,7 @@ class Health(Observer):
             "network and at the storage account; see the log for what it said.",
         )
 
-    def ready(self) -> Verdict:
+    def ready(self, now: float, /) -> Verdict:
         board = self._board
         if board.is_stopping:
             return Verdict(False, "stopping: partitions are being handed over")
@@ -65,5 +71,22 @@ class Health(Observer):
             return Verdict(False, "the ledger has not been read yet")
         if not board.is_present():
             return Verdict(False, f"member {board.name} has not joined the group yet")
-        owned = sum(place.is_ours for place in board.places.values())
-        return Verdict(True, f"member {board.name} reads {owned} of {len(board.partitions)}")
+        return Verdict(True, f"member {board.name} {self._reads(now)}")
+
+    def _reads(self, now: float) -> str:
+        places = sorted(self._board.places.items(), key=lambda each: by_number(each[0]))
+        stuck = [p for p, place in places if place.is_ours and place.is_stuck]
+        unread = [p for p, place in places if place.failing.lasts_s(now)]
+        stands = {*stuck, *unread}
+        reads = sum(place.is_ours and p not in stands for p, place in places)
+        parts = [f"reads {reads} of {len(self._board.partitions)}"]
+        if stuck:
+            parts.append(f"the handler fails again and again at {_listed(stuck)}")
+        if unread:
+            parts.append(f"the source does not let it read {_listed(unread)}")
+        return "; ".join(parts)
+
+
+def _listed(partitions: Sequence[PartitionId]) -> str:
+    more = f" and {len(partitions) - _NAMED} more" if len(partitions) > _NAMED else ""
+    return f"{', '.join(partitions[:_NAMED])}{more}"

@@ -20,6 +20,8 @@ _NOTHING = "·"
 _OLD_LISTING_S = 10.0
 # Of these rows the log has one, however long the table is.
 _LOG_SHARE = 5
+# Wider than any terminal: the text of a pipe is not clipped.
+UNBOUNDED = 1 << 16
 
 
 class Style(Enum):

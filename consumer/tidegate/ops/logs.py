@@ -2,12 +2,17 @@
 
 Rules:
 - One line a record, also where the message or a traceback has several.
+- A line costs no more than a bounded text does, whatever is logged: arguments, messages and
+  tracebacks are cut before they are put together and searched for secrets.
 - Everything that leaves goes through `secrets.Secrets` when it is finished, tracebacks included.
 - `Logged` tells what happens to the group: openings and reports, at levels that let people sleep;
   what comes with every batch is a metric and not a line.
 - The libraries below us speak from WARNING on; at DEBUG they speak as well.
 - A log that cannot be written, for its disk is full, stops nothing. How many lines were lost is
   said when it can be written again.
+- Of our own lines, and those of the libraries below us, that repeat each other, five a minute are
+  written, and then how many more there were. Lines of a partition repeat each other if they differ
+  in numbers alone. Lines of other code, such as a handler's own, are left alone, and so is DEBUG.
 """
 
 from __future__ import annotations
@@ -16,24 +21,36 @@ import contextlib
 import io
 import json
 import logging
+import re
 import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from tidegate.bounded import LONGEST, bounded
+from tidegate.error_text import said, trace_of
 from tidegate.ops import observer as facts
 from tidegate.ops.observer import Observer
+from tidegate.ops.repeats import PERIOD_S, Left, Repeats
 from tidegate.ops.secrets import Secrets
 
 ROOT = "tidegate"
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 # Kinds of reports that say that all is as it should be.
-_CALM = frozenset({"ledger-readable", "rewound", "scratch-written", "stopping", "taken", "unstuck"})
+_CALM = frozenset(
+    {
+        "circuit-closed",
+        *("ledger-readable", "reads-again", "rewound", "scratch-written", "source-readable"),
+        *("stopping", "taken", "unstuck"),
+    }
+)
 # Kinds after which something does not go on by itself, or is gone.
 _GRAVE = frozenset(
     {
+        "circuit-open",
         "events-lost",
         *("dead-letter", "halted", "handler-halted", "ledger-unreadable", "name-taken", "stuck"),
         "unreadable",
@@ -50,6 +67,34 @@ _WHY = {
 _FIELDS = "tidegate"
 
 
+# Whose lines are limited, by the first word of the logger's name.
+_LIMITED = frozenset(("asyncio", "azure", "tidegate"))
+# What makes lines of a partition differ that say the same: places, counts, attempts, addresses.
+_NUMBER = re.compile("0x[0-9a-f]+|[0-9]+")
+_COMPARED = 400
+
+
+def repeat_key(record: logging.LogRecord) -> Hashable:
+    """Which records repeat each other; None for those that are always written."""
+    top = record.name.split(".", 1)[0].split("_", 1)[0]
+    if record.levelno <= logging.DEBUG or top not in _LIMITED:
+        return None
+    fields: Mapping[str, Any] = getattr(record, _FIELDS, {})
+    text, partition = record.getMessage()[:_COMPARED], fields.get("partition")
+    if partition is not None:
+        text = _NUMBER.sub("#", text)
+    error = record.exc_info[0] if record.exc_info else None
+    return record.name, record.levelno, fields.get("kind"), partition, text, error
+
+
+def _like(record: logging.LogRecord, message: str, **fields: Any) -> logging.LogRecord:
+    """A record of the same place with other words: it keeps no traceback, and so no frames."""
+    place = record.name, record.levelno, record.pathname, record.lineno
+    made = logging.LogRecord(*place, "%s", (message,), None)
+    setattr(made, _FIELDS, {**getattr(record, _FIELDS, {}), **fields})
+    return made
+
+
 class Lines(logging.Formatter):
     """A record as one line, without secrets."""
 
@@ -59,10 +104,11 @@ class Lines(logging.Formatter):
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
-        message = record.getMessage()
-        problem = self.formatException(record.exc_info) if record.exc_info else ""
+        message = bounded(_message(record))
+        error = record.exc_info[1] if record.exc_info else None
+        problem = "" if error is None else trace_of(error).rstrip("\n")
         if record.stack_info:
-            problem = f"{problem}\n{record.stack_info}".strip()
+            problem = f"{problem}\n{bounded(record.stack_info)}".strip()
         fields: Mapping[str, Any] = getattr(record, _FIELDS, {})
         if not self._as_json:
             return self._secrets.hide(_readable(record, message, fields, problem))
@@ -77,6 +123,27 @@ class Lines(logging.Formatter):
             content["error"] = problem
         # Hidden before it becomes JSON, whose escapes might stand inside a secret.
         return json.dumps(hidden(content, self._secrets), ensure_ascii=False, default=str)
+
+
+def _message(record: logging.LogRecord) -> str:
+    """The message, put together from bounded arguments."""
+    args: Any = record.args
+    if isinstance(args, Mapping):
+        if any(_is_long(each) for each in args.values()):
+            args = {key: _argument(each) for key, each in args.items()}
+    elif args:
+        args = tuple(_argument(each) for each in args)
+    return str(record.msg) % args if args else str(record.msg)
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, str | bytes | bytearray) and len(value) > LONGEST
+
+
+def _argument(value: Any) -> Any:
+    if not _is_long(value):
+        return value
+    return bounded(value) if isinstance(value, str) else value[:LONGEST]
 
 
 def hidden(value: Any, secrets: Secrets) -> Any:
@@ -102,14 +169,80 @@ def _readable(
 
 
 class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
-    """Writes lines to a stream, as far as it takes them."""
+    """Writes lines to a stream, as far as it takes them, and counts those that only repeat."""
 
-    def __init__(self, stream: TextIO | io.TextIOBase, secrets: Secrets) -> None:
+    def __init__(
+        self,
+        stream: TextIO | io.TextIOBase,
+        secrets: Secrets,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__(stream)
         self._secrets = secrets
+        self._clock = clock
         self._lost = 0
+        # None once the handler is closed: from then on everything is written.
+        self._repeats: Repeats[logging.LogRecord] | None = Repeats()
+        self._timer: threading.Timer | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Writes a record, unless it only repeats what was just written."""
+        repeats, now = self._repeats, self._clock()
+        if repeats is None:
+            self._write(record)
+            return
+        for left in repeats.due(now):
+            self._write(self._counted(left))
+        try:
+            key = repeat_key(record)
+            line = record if key is None else _like(record, record.getMessage())
+        except Exception:
+            self.handleError(record)
+            return
+        if key is None or repeats.take(key, line, now):
+            self._write(record)
+        elif self._timer is None:
+            # Where nothing more is said, the count is not to wait for the end of the process.
+            self._timer = threading.Timer(PERIOD_S, self._on_timer)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _on_timer(self) -> None:
+        with self.lock or contextlib.nullcontext():
+            self._timer = None
+            if self._repeats is None:
+                return
+            for left in self._repeats.due(self._clock()):
+                self._write(self._counted(left))
+            if self._repeats.has_left_out:
+                self._timer = threading.Timer(PERIOD_S / 4, self._on_timer)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _counted(self, left: Left[logging.LogRecord]) -> logging.LogRecord:
+        """The line that says how often a record was left out."""
+        # Hidden before it is cut: half of a secret is not recognised as one.
+        words = self._secrets.hide(left.line.getMessage())[:_COMPARED]
+        said = f"repeated {left.count} times in {left.seconds:.0f} s: {words}"
+        return _like(left.line, said, repeated=left.count)
+
+    def rest(self) -> list[logging.LogRecord]:
+        """The counts of what was left out until now, for whoever writes on; limits nothing more."""
+        repeats, self._repeats = self._repeats, None
+        if self._timer is not None:
+            self._timer.cancel()
+        if repeats is None:
+            return []
+        return [self._counted(each) for each in repeats.rest(self._clock())]
+
+    def close(self) -> None:
+        """At the end of the process: what was counted is written."""
+        with self.lock or contextlib.nullcontext():
+            for record in self.rest():
+                self._write(record)
+        super().close()
+
+    def _write(self, record: logging.LogRecord) -> None:
         before = self._lost
         super().emit(record)
         if before and self._lost == before:
@@ -122,10 +255,10 @@ class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
         """Python's own would write the record's arguments out, secrets and all."""
         problem = sys.exc_info()[1]
         self._lost += 1
-        if not isinstance(problem, OSError):
+        if problem is not None and not isinstance(problem, OSError):
             words = f"a line of the log from {record.pathname}:{record.lineno} cannot be made: "
             with contextlib.suppress(OSError):
-                self.stream.write(self._secrets.hide(f"{words}{problem!r}") + self.terminator)
+                self.stream.write(self._secrets.hide(words + said(problem)) + self.terminator)
 
 
 def set_up(
@@ -142,9 +275,15 @@ def set_up(
         as_json = not stream.isatty()
     handler.setFormatter(Lines(secrets, as_json=as_json))
     top = logging.getLogger()
+    counted: list[logging.LogRecord] = []
     for old in list(top.handlers):
         top.removeHandler(old)
+        if isinstance(old, Output):
+            counted += old.rest()
+            old.close()
     top.addHandler(handler)
+    for record in counted:
+        handler.handle(record)
     top.setLevel("DEBUG" if level == "DEBUG" else "WARNING")
     logging.getLogger(ROOT).setLevel(level)
     return handler

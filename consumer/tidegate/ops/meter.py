@@ -176,6 +176,14 @@ class Meter(Observer):
             if place.is_ours and place.is_stuck
         )
 
+    def open_circuits(self) -> frozenset[PartitionId]:
+        """Our partitions that stand because too many of their recent events fail."""
+        return frozenset(
+            partition
+            for partition, place in self._board.places.items()
+            if place.is_ours and place.is_circuit_open
+        )
+
     def unread(self, now: float) -> tuple[frozenset[PartitionId], str]:
         """Our partitions whose reading has failed for too long, and what is known of why."""
         found = {

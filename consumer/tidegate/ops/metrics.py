@@ -172,6 +172,10 @@ def _of_partitions(
 
     yield "tidegate_partition_owned", by(lambda row: float(row.is_ours))
     yield "tidegate_partition_stuck", by(lambda row: board.places[row.partition].is_stuck)
+    yield (
+        "tidegate_partition_circuit_open",
+        by(lambda row: board.places[row.partition].is_circuit_open),
+    )
     yield "tidegate_partition_epoch", by(lambda row: row.epoch)
     yield "tidegate_partition_rate", by(lambda row: row.rate)
     yield "tidegate_position_sequence", by(lambda row: row.handled)

@@ -211,8 +211,8 @@ class Observer:
         """Around a call of the handler, in the task that makes it."""
         return _NOTHING
 
-    def call_failed(self, error: Exception) -> None:
-        """Within `handling`: the call ended with an error, which goes no further than that."""
+    def call_failed(self, kind: str, message: str, trace: str) -> None:
+        """Within `handling`: the call ended with an error of this class, which goes no further."""
 
 
 class Observers(Observer):
@@ -236,9 +236,9 @@ class Observers(Observer):
             return self._around[0].handling(partition, events)
         return self._within_all(partition, events)
 
-    def call_failed(self, error: Exception) -> None:
+    def call_failed(self, kind: str, message: str, trace: str) -> None:
         for listener in self._around:
-            listener.call_failed(error)
+            listener.call_failed(kind, message, trace)
 
     @contextmanager
     def _within_all(self, partition: PartitionId, events: Sequence[SourceEvent]) -> Iterator[None]:

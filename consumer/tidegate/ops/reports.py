@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tidegate.ops.board import FELL_BACK
-from tidegate.ops.failing import HALTED
+from tidegate.ops.failing import CIRCUIT_CLOSED, CIRCUIT_OPEN, HALTED
 
 _BY_ITSELF = "nothing: it is tried again"
 
@@ -41,6 +41,11 @@ REPORTS: Mapping[str, tuple[str, str]] = MappingProxyType(
                    "rewind it, or clear the state, as the text says"),
         HALTED: ("a partition stands still after `delivery.attempts`, as `onFailure: halt` asks",
                  "mend the handler, or rewind past these events"),
+        CIRCUIT_OPEN: ("too many recent events of a partition fail: nothing more is put aside, and "
+                       "the partition stands, as `delivery.circuitBreaker` asks",
+                       "fix the handler: reading goes on after the next probe"),
+        CIRCUIT_CLOSED: ("the handler has taken an event again, and the partition goes on",
+                         "nothing"),
         "stuck": ("the same batch fails again and again", "mend what its error names"),
         "unstuck": ("it goes on", "nothing"),
         "dead-letter": ("an event was put aside, and where it is",
@@ -52,13 +57,17 @@ REPORTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "on-error-failed": ("`on_error` of the handler failed", "mend it"),
         "on-stop-failed": ("`on_stop` of the handler failed or did not come back", "mend it"),
         "on-time-failed": ("`on_time` of the handler failed", "mend it"),
-        "reader-failed": ("the source refuses a reader, in its own words", _BY_ITSELF),
+        "reader-failed": ("the source refuses a reader, in its own words: told once, and again "
+                          "when the cause changes",
+                          "mend what it names; it is tried again within 30 s"),
+        "reads-again": ("a partition is read again after failures", "nothing"),
         "start-unknown": ("the source cannot say where a partition starts", _BY_ITSELF),
         "end-unknown": ("the source cannot say where a partition ends: its lag is not known",
                         _BY_ITSELF),
         "source-unreadable": ("the source cannot say which partitions there are", _BY_ITSELF),
+        "source-readable": ("it says them again", "nothing"),
         FELL_BACK: ("the official SDK reads: the service said what our own receiver does not "
-                    "understand", "tell us what it says"),
+                    "understand, or ends the connection on what it says", "tell us what it says"),
         "range-kept": ("a range of a container was split or merged, and its state cannot follow",
                        "do what it says; the range waits"),
         "range-split": ("a range goes on as several", "nothing"),

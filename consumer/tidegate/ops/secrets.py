@@ -9,6 +9,8 @@ Rules:
 - The words around it stay, so that a line still says what it was about.
 - It is done on whole, finished text, so that no way of formatting gets around it.
 - A text is gone through once, however many secrets are known: one process may know thousands.
+- A long text is cut first (`bounded`), and each pattern takes time linear in the text, whatever the
+  text is: other people write it, and a pattern holds the whole process while it searches.
 """
 
 from __future__ import annotations
@@ -18,14 +20,14 @@ from bisect import insort
 from collections.abc import Iterable
 from urllib.parse import quote, quote_plus, unquote
 
+from tidegate.bounded import bounded
+
 HIDDEN = "***"
 
 # A shorter text would be found inside ordinary words.
 _SHORTEST_KNOWN = 6
 # So much of the beginning of a key is a secret too.
 _SHORTEST_PART = 12
-# A connection string or a SAS has words in it, with which other texts begin as well.
-_HAS_WORDS = re.compile(r"[;&]|=(?!=*$)").search
 # Ends of a value in a connection string, in JSON, in a repr, in a log line.
 _VALUE = r"[^;\s\"'<>,}&]+"
 _FORMS = (
@@ -39,10 +41,13 @@ _FORMS = (
     re.compile(r"(?P<keep>(?:\b|%26|%3F)sig(?:=|%3D))[^&;\s\"'<>]+", re.IGNORECASE),
     re.compile(r"(?P<keep>\bBearer\s+)[\w.~+/=-]{8,}", re.IGNORECASE),
     re.compile(r"(?P<keep>\bSharedKey(?:Lite)? \w+:)[\w+/=]+"),
-    re.compile(r"(?P<keep>)\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*"),
+    # From the beginning of the run of characters in which the token stands: a search from each
+    # `eyJ` would go through the run again and again.
+    re.compile(r"(?P<keep>)(?<![\w-])(?=[\w-]*?\beyJ)[\w-]{11,}+\.[\w-]++\.[\w-]*+"),
 )
 # 64 bytes, of storage and Cosmos DB, or 32, of a hub. A path may stand before them.
-_BARE = re.compile(r"(?:[A-Za-z0-9+/]{86}==|[A-Za-z0-9+/]{43}=)(?![A-Za-z0-9+/=])")
+_BARE = re.compile(r"(?<![A-Za-z0-9+/])([A-Za-z0-9+/]{43,}+)(==?)(?![A-Za-z0-9+/=])")
+_BARE_CHARS = {"=": 43, "==": 86}
 # Cheap enough to look for in every line: no form begins without one of these.
 _SUSPICIOUS = re.compile(
     r"key|secret|password|signature|sig(?:=|%3D)|bearer|eyJ", re.IGNORECASE
@@ -69,16 +74,16 @@ class Secrets:
                 alike = self._known.setdefault(form[:_SHORTEST_KNOWN], [])
                 if form not in alike:
                     insort(alike, form, key=lambda text: -len(text))
-                    if not _HAS_WORDS(each):
+                    if not _has_words(each):
                         self._keys.setdefault(form[:_SHORTEST_PART], []).append(form)
 
     def hide(self, text: str) -> str:
         """The text without secrets."""
-        text = self._without_known(text)
+        text = self._without_known(bounded(text))
         if _SUSPICIOUS(text):
             for form in _FORMS:
                 text = form.sub(rf"\g<keep>{HIDDEN}", text)
-        return _BARE.sub(HIDDEN, text) if "=" in text else text
+        return _BARE.sub(_without_key, text) if "=" in text else text
 
     def _without_known(self, text: str) -> str:
         parts: list[str] = []
@@ -102,6 +107,17 @@ class Secrets:
             end = next((i for i, (ours, theirs) in pairs if ours != theirs), len(form))
             longest = max(longest, min(end, len(text) - at))
         return longest
+
+
+def _has_words(secret: str) -> bool:
+    """Whether it is a connection string or a SAS, with which other texts begin as well."""
+    return not {";", "&", "="}.isdisjoint(secret.rstrip("="))
+
+
+def _without_key(found: re.Match[str]) -> str:
+    """A run of characters of Base64 without the key of Azure at its end, if it has one."""
+    before = len(found[1]) - _BARE_CHARS[found[2]]
+    return found[0] if before < 0 else found[1][:before] + HIDDEN
 
 
 _SIGNATURE = re.compile(r"\bsig=([^&;\s]+)")

@@ -14,7 +14,7 @@ from typing import Protocol
 from aiohttp import web
 
 from tidegate.ops.health import Verdict
-from tidegate.settings import SettingsError
+from tidegate.settings import SettingsError, is_plain
 from tidegate_http.stopping import stop_listening
 
 ANYWHERE = "0.0.0.0"
@@ -37,7 +37,8 @@ class Address:
     def parse(cls, text: str) -> Address:
         """'9464', '127.0.0.1:9464' or '[::1]:9464'. Raises SettingsError."""
         host, _, port = text.rpartition(":")
-        if not port.isdecimal() or int(port) > 65_535:
+        is_port = port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) <= 65_535
+        if not is_port or not is_plain(host):
             raise SettingsError(f"address {text!r}: write a port, or host:port, such as :9464")
         return cls(host.strip("[]") or ANYWHERE, int(port))
 
@@ -82,7 +83,7 @@ class Healthy(Protocol):
 
     def alive(self, now: float) -> Verdict: ...
 
-    def ready(self) -> Verdict: ...
+    def ready(self, now: float, /) -> Verdict: ...
 
 
 async def serve(
@@ -102,7 +103,7 @@ async def serve(
         return _answer(health.alive(clock()))
 
     async def readyz(_request: web.Request) -> web.Response:
-        return _answer(health.ready())
+        return _answer(health.ready(clock()))
 
     app = web.Application()
     app.add_routes(

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from tidegate.ops.live import ShownLine, Style, text_width
+from tidegate_http.output import OutputEnded
 
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J"
 _LEAVE = "\x1b[0m\x1b[?25h\x1b[?1049l"
@@ -87,7 +88,7 @@ class Terminal:
             while (change := self._wait()) is not None:
                 self._write(change)
             self._write(_LEAVE)
-        except OSError:
+        except (OSError, OutputEnded):
             # The terminal has gone away; the member has not.
             self._has_gone = True
 

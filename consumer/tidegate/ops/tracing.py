@@ -60,12 +60,14 @@ class Tracing(Observer):
     ) -> AbstractContextManager[None]:
         return self._span(partition, events)
 
-    def call_failed(self, error: Exception) -> None:
+    def call_failed(self, kind: str, message: str, trace: str) -> None:
         from opentelemetry.trace import Status, StatusCode, get_current_span  # noqa: PLC0415
 
         span = get_current_span()
-        span.record_exception(error)
-        span.set_status(Status(StatusCode.ERROR, type(error).__name__))
+        # As `record_exception` does; that would ask the error, which is user code, for texts.
+        said = {"type": kind, "message": message.removeprefix(f"{kind}: "), "stacktrace": trace}
+        span.add_event("exception", {f"exception.{key}": text for key, text in said.items()})
+        span.set_status(Status(StatusCode.ERROR, kind))
 
     @contextmanager
     def _span(self, partition: PartitionId, events: Sequence[SourceEvent]) -> Iterator[None]:

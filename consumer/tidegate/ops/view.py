@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import TextIO
 
+from tidegate.bounded import bounded
 from tidegate.ops.board import Board
 from tidegate.ops.live import screen
 from tidegate.ops.secrets import Secrets
@@ -47,8 +48,10 @@ class Pane(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        *whole, self._begun = (self._begun + text).split("\n")
-        self.lines.extend(self._secrets.hide(line) for line in whole)
+        *whole, begun = (self._begun + text).split("\n")
+        # A handler may print without ever ending a line.
+        self._begun = bounded(begun)
+        self.lines.extend(self._secrets.hide(line) for line in whole[-_KEPT_LINES:])
         return len(text)
 
 

@@ -36,6 +36,8 @@ class Tiling:
     parents: Mapping[PartitionId, tuple[PartitionId, ...]] = field(default_factory=_nobody)
     # Those that shall end, and what each goes on as.
     ending: Mapping[PartitionId, tuple[PartitionId, ...]] = field(default_factory=_nobody)
+    # Those for which some have ended, and that wait for the others of their parts.
+    waiting: tuple[PartitionId, ...] = ()
 
     @property
     def unsettled(self) -> frozenset[PartitionId]:

@@ -19,6 +19,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
+from tidegate.commands.arguments import above_zero, count, seed
 from tidegate.ops.secrets import Secrets
 from tidegate.sending.feeding import Lines, from_input, from_world
 from tidegate.sending.native import NativeSender
@@ -64,28 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     sensors = parser.add_argument_group("generated sensors")
     sensors.add_argument(
-        "--homes", type=_count, help=f"send readings of so many homes, {len(KINDS)} sensors in each"
+        "--homes", type=count, help=f"send readings of so many homes, {len(KINDS)} sensors in each"
     )
-    sensors.add_argument("--rate", type=_rate, help="events a second (default: as many as can be)")
-    sensors.add_argument("--count", type=_count, help="stop after so many events")
-    sensors.add_argument("--seconds", type=_rate, help="stop after so long")
-    sensors.add_argument("--seed", type=int, help="of the generated world (default: any; printed)")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: write a whole number of 1 or more")
-    return int(text)
-
-
-def _rate(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r}: write a number above 0")
-    return value
+    sensors.add_argument(
+        "--rate", type=above_zero, help="events a second (default: as many as can be)"
+    )
+    sensors.add_argument("--count", type=count, help="stop after so many events")
+    sensors.add_argument("--seconds", type=above_zero, help="stop after so long")
+    sensors.add_argument("--seed", type=seed, help="of the generated world (default: any; printed)")
 
 
 def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:

@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from tidegate.delivery.state import Undone
 from tidegate.slices.life import Beyond, Held, OpenSlice, Trail, named_in, naming, state_key
 from tidegate.slices.naming import PROJECTION, Version
 from tidegate.slices.opening import SUFFIXES, Blobs, stored_slice
@@ -134,7 +135,7 @@ class Slices:
         memory.written[version] = replace(memory.written[version], files={PROJECTION: etag})
 
 
-class _Memory:
+class _Memory(Undone):
     """What is known of a partition between calls, and `now` in one of them."""
 
     def __init__(self) -> None:

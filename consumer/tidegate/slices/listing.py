@@ -12,7 +12,7 @@ from tidegate.slices.naming import PROJECTION, Version, version_of
 from tidegate.slices.shape import SliceStorageError
 
 _BLOB = re.compile(
-    rb"<Blob><Name>([^<&]+)</Name>(?:(?!</Blob>).)*?<Content-Length>(\d+)</Content-Length>",
+    rb"<Blob><Name>([^<&]+)</Name>(?:(?!</?Blob>).)*?<Content-Length>(\d+)</Content-Length>",
     re.DOTALL,
 )
 _MARKER = re.compile(rb"<NextMarker>([^<&]*)</NextMarker>")

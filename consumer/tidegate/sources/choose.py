@@ -2,7 +2,8 @@
 
 Rules:
 - It begins native. The first NotUnderstoodError, wherever it comes from, changes the whole source
-  over to the SDK, once and for good, and `report` is told why.
+  over to the SDK, once and for good, and `report` is told why. A service that ends connections on
+  what native says is one: see native/dropped.py.
 - A reader that is open then fails with a SourceError that may pass: it is opened again, by the SDK.
 """
 
@@ -63,16 +64,19 @@ class ChosenSource:
         return self._current
 
     async def _ask(self, ask: Callable[[EndingSource], Awaitable[T]]) -> T:
+        asked = self._current
         try:
-            return await ask(self._current)
+            return await ask(asked)
         except NotUnderstoodError as error:
+            if asked is not self._native:
+                raise
             self.change(error)
             return await ask(self._current)
 
     def change(self, error: NotUnderstoodError) -> None:
-        """Reads by the SDK from now on."""
+        """Reads by the SDK from now on, also where another exchange has found that before."""
         if self.has_fallen_back:
-            raise error
+            return
         self._report(
             f"{error}. From now on the official SDK reads (transport: sdk), which takes more CPU. "
             "Write transport: sdk to begin with it."
@@ -100,8 +104,7 @@ class ChosenReader:
             await self._reader.open()
         except NotUnderstoodError as error:
             await self._reader.close()
-            if not self._source.has_fallen_back:
-                self._source.change(error)
+            self._source.change(error)
             self._reader = self._new()
             await self._reader.open()
 
@@ -109,8 +112,7 @@ class ChosenReader:
         try:
             return await self._reader.receive()
         except NotUnderstoodError as error:
-            if not self._source.has_fallen_back:
-                self._source.change(error)
+            self._source.change(error)
             raise SourceError(str(error)) from error
 
     async def close(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from tidegate.ports import NotUnderstoodError, SourceError
 from tidegate.settings import SettingsError
 from tidegate.sources.native.connector import Connector
 from tidegate.sources.native.credit import Room
+from tidegate.sources.native.dropped import DroppedExchanges
 from tidegate.sources.native.endpoint import Transport, endpoint_of
 from tidegate.sources.native.event import Event
 from tidegate.sources.native.reader import NativeReader
@@ -42,7 +43,7 @@ __all__ = ["NativeSettings", "NativeSource", "Start", "Transport"]
 
 class NativeSource:
     """One hub and consumer group. `address` is a connection string, or with a credential the host
-    name of the namespace."""
+    name of the namespace. `sdk_reads` raises SourceError where the official SDK gets no answer."""
 
     def __init__(
         self,
@@ -54,6 +55,7 @@ class NativeSource:
         credential: Credential | None = None,
         transport: Transport = Transport.TCP,
         settings: NativeSettings | None = None,
+        sdk_reads: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         endpoint = endpoint_of(address, transport)
         self._hub = hub or endpoint.hub
@@ -65,7 +67,9 @@ class NativeSource:
         self._start = (start or Start()).checked()
         self._settings = (settings or NativeSettings()).checked()
         self._tokens = Tokens(endpoint, self._hub, credential)
-        self._connector = Connector(endpoint, self._tokens, self._settings)
+        self._connector = Connector(
+            endpoint, self._tokens, self._settings, DroppedExchanges(sdk_reads)
+        )
         self._readers: set[NativeReader] = set()
 
     async def partitions(self) -> tuple[PartitionId, ...]:
@@ -166,7 +170,8 @@ class NativeSource:
         try:
             async with asyncio.timeout(self._settings.timeout_s):
                 connection = await self._connector.connection()
-                answer = await connection.ask(MANAGEMENT, make)
+                with self._connector.dropped.exchange("a request to $management"):
+                    answer = await connection.ask(MANAGEMENT, make)
         except TimeoutError as error:
             raise SourceError(
                 f"{place}: no answer within {self._settings.timeout_s:g} s"

@@ -14,16 +14,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
-from azure.eventhub import EventData
+from azure.eventhub import EventData, TransportType
 from azure.eventhub.aio import EventHubConsumerClient
 from azure.eventhub.exceptions import AuthenticationError, EventHubError
 
 from tidegate.model import NO_OFFSET, NO_SEQUENCE, PartitionEnd, PartitionId, Position, Rewind
 from tidegate.ports import SourceError, StolenError
+from tidegate.sources.native.endpoint import Endpoint, Transport, endpoint_of
 from tidegate.sources.native.refusals import level_in
 from tidegate.sources.start import From, Start, resolve, start_of
 
@@ -42,25 +42,42 @@ _BATCH_EVENTS = 300
 _CLOSE_S = 0.25
 
 
-@dataclass(frozen=True, slots=True)
 class SdkEvent:
-    """An event of the SDK with what reading in order needs; all else is the EventData's own."""
+    """An event of the SDK with what reading in order needs; all else is the EventData's own.
 
-    data: EventData
+    A handler may change the EventData: its place and its properties as they came are kept.
+    """
+
+    __slots__ = ("_data", "_enqueued_at", "_position", "_properties")
+
+    def __init__(self, data: EventData) -> None:
+        at = data.enqueued_time
+        self._data = data
+        self._position = Position(str(data.offset), int(data.sequence_number or 0))
+        self._enqueued_at = at.timestamp() if isinstance(at, datetime) else None
+        self._properties = dict(data.properties or {})
+
+    @property
+    def data(self) -> EventData:
+        return self._data
 
     @property
     def position(self) -> Position:
-        return Position(str(self.data.offset), int(self.data.sequence_number or 0))
+        return self._position
 
     @property
     def enqueued_at(self) -> float | None:
-        at = self.data.enqueued_time
-        return at.timestamp() if isinstance(at, datetime) else None
+        return self._enqueued_at
+
+    def as_received(self) -> SdkEvent:
+        """The event with its properties as they came."""
+        self._data.properties = dict(self._properties)
+        return self
 
     @property
     def content(self) -> bytes:
         """The body of an event of data sections, in one piece."""
-        return b"".join(cast(Iterable[bytes], self.data.body))
+        return b"".join(cast(Iterable[bytes], self._data.body))
 
     @property
     def size(self) -> int:
@@ -68,7 +85,7 @@ class SdkEvent:
         return len(self.content)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.data, name)
+        return getattr(self._data, name)
 
 
 class SdkFacts(NamedTuple):
@@ -98,13 +115,35 @@ def _from_on(place: From) -> _Begin:
     return _Begin(datetime.fromtimestamp(place.at, UTC), True)
 
 
+def _ways(endpoint: Endpoint, ca_file: str) -> dict[str, Any]:
+    """How a client of the SDK gets to an endpoint."""
+    ways: dict[str, Any] = {}
+    if ca_file:
+        ways["connection_verify"] = ca_file
+    is_web = endpoint.transport is Transport.WEBSOCKET
+    if is_web:
+        ways["transport_type"] = TransportType.AmqpOverWebsocket
+    if is_web or endpoint.is_tls:
+        # The SDK passes over the port of a connection string, except without TLS.
+        ways["custom_endpoint_address"] = f"sb://{endpoint.name}"
+    return ways
+
+
 class SdkSource:
     """One hub and consumer group, by the official SDK."""
 
     def __init__(
-        self, connection_string: str, hub: str, group: str, start: Start | None = None
+        self,
+        connection_string: str,
+        hub: str,
+        group: str,
+        start: Start | None = None,
+        *,
+        transport: Transport = Transport.TCP,
+        ca_file: str = "",
     ) -> None:
         self._connection_string = connection_string
+        self._ways = _ways(endpoint_of(connection_string, transport), ca_file)
         self._hub = hub
         self._group = group
         self._start = (start or Start()).checked()
@@ -112,7 +151,10 @@ class SdkSource:
 
     def _new_client(self) -> EventHubConsumerClient:
         return EventHubConsumerClient.from_connection_string(
-            self._connection_string, consumer_group=self._group, eventhub_name=self._hub
+            self._connection_string,
+            consumer_group=self._group,
+            eventhub_name=self._hub,
+            **self._ways,
         )
 
     def _place(self, partition: PartitionId) -> str:

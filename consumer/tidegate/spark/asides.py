@@ -114,7 +114,7 @@ class Asides:
         """What there was, once its letters are written. Raises StolenError."""
         tries, policy = 0, self._tools.policy
         error = PipelineError(suspect.error)
-        failure = Failure(error, suspect.failures, held.holder.name, self._tools.wall())
+        failure = Failure.of(error, suspect.failures, held.holder.name, self._tools.wall())
         while True:
             try:
                 read = await self._read(turn)

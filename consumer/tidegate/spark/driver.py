@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tidegate.commands.codes import Code
-from tidegate.commands.last_words import leave, say
+from tidegate.commands.last_words import leave, say, stop_without_a_reader
 from tidegate.commands.wiring import Setup
 from tidegate.spark.driver_parts import DriverOptions, Parts
 from tidegate.spark.failures import Failure
@@ -46,6 +46,7 @@ def run_driver(setup: Setup, options: DriverOptions, environment: Mapping[str, s
     if options.only_checks:
         print(f"group {setup.group.name}: the file and the pipeline can be used")
         return Code.DONE
+    stop_without_a_reader()
     return _Driver(parts).run()
 
 

@@ -87,15 +87,14 @@ def _micros(change: Change) -> int | None:
 
 def _id(change: Change) -> str | None:
     """Of the item; of a delete, where the service tells it."""
-    for said in (change.current, change.previous or {}, change.get("metadata") or {}):
-        if isinstance(said, dict) and isinstance(said.get("id"), str):
+    for said in (change.current, change.previous or {}, change.metadata):
+        if isinstance(said.get("id"), str):
             return str(said["id"])
     return None
 
 
 def _metadata(change: Change) -> str | None:
-    said = change.get("metadata") if change.current is not change else None
-    return json.dumps(said, ensure_ascii=False) if isinstance(said, dict) else None
+    return json.dumps(change.metadata, ensure_ascii=False) if change.metadata else None
 
 
 def _json_or_none(said: dict[str, Any] | None) -> bytes | None:

@@ -23,8 +23,8 @@ OLDEST = 17
 MODULE = "jdk.incubator.vector"  # Spark starts every JVM with it
 KEPT = "java-*/usr/lib/jvm/*/bin/java"
 SECONDS = 60.0
-HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
-VERSION = re.compile(r"^\s*java\.specification\.version = (?:1\.)?(\d+)$", re.MULTILINE)
+HOME = re.compile(r"^[ \t]*java\.home = (.+)$", re.MULTILINE)
+VERSION = re.compile(r"^[ \t]*java\.specification\.version = (?:1\.)?(\d+)$", re.MULTILINE)
 
 Say = Callable[[str], None]
 

@@ -104,7 +104,7 @@ class _Turn:
         return made.batch
 
     def _put_aside(self, event: WholeEvent, faulty: Faulty) -> None:
-        failure = Failure(faulty.error, 1, self._task.member, time.time())
+        failure = Failure.of(faulty.error, 1, self._task.member, time.time())
         letter = letter_of(self._turn.partition, event, failure)
         self._reading.desk(self._task.desk).aside(encode_letter(letter).decode())
         self._aside += 1

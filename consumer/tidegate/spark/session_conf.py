@@ -34,6 +34,7 @@ UI_PORT = 4040
 CPU_OF_CORE = 250
 # Kubernetes takes names of 63 characters; Spark adds to these.
 _LONGEST_PREFIX = 47
+_MOST_DIGITS = 4
 
 # What a user may change, where we have a better value than Spark's own.
 _DEFAULTS = {
@@ -135,7 +136,7 @@ class ClusterPlace:
             if not environment.get(name):
                 raise SettingsError(f"{NAMESPACE} is set and {name} is not: the operator sets both")
         executors = environment.get(EXECUTORS, "1")
-        if not executors.isdecimal():
+        if not (executors.isdecimal() and len(executors) <= _MOST_DIGITS):
             raise SettingsError(f"{EXECUTORS} {executors!r}: write how many executors there are")
         return cls(
             environment[NAMESPACE],

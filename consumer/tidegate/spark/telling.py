@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tidegate.delivery.breaker import Breaker
 from tidegate.delivery.policy import OnFailure, Policy
-from tidegate.handlers.telling import Troubles
+from tidegate.handlers.telling import Troubles, open_text
 from tidegate.member.messages import Report
 from tidegate.model import NO_SEQUENCE, PartitionId
 from tidegate.ops import observer as facts
+from tidegate.ops.failing import CIRCUIT_CLOSED, CIRCUIT_OPEN
 from tidegate.spark.held import HeldPartition
 from tidegate.spark.positions import Turn, TurnRead
 
@@ -21,10 +23,14 @@ class Telling:
         self._clock = clock
         self._troubles: dict[PartitionId, Troubles] = {}
         self._holders: dict[PartitionId, HeldPartition] = {}
+        # Those whose circuit breaker was told to be open, and to whom.
+        self._stopped: dict[PartitionId, HeldPartition] = {}
 
-    def stuck(self) -> tuple[PartitionId, ...]:
-        """Partitions whose batches fail again and again."""
-        return tuple(sorted(p for p, troubles in self._troubles.items() if troubles.is_stuck))
+    def stuck(self, held: Mapping[PartitionId, HeldPartition]) -> tuple[PartitionId, ...]:
+        """Partitions whose batches fail again and again, or whose circuit breaker is open."""
+        failing = {p for p, troubles in self._troubles.items() if troubles.is_stuck}
+        stopped = {p for p, each in self._stopped.items() if held.get(p) is each}
+        return tuple(sorted(failing | stopped))
 
     def report(self, held: HeldPartition, kind: str, message: str) -> None:
         report = Report(kind, held.partition, message)
@@ -43,6 +49,9 @@ class Telling:
         """A turn of it is handled: in a batch that took so long, of which so much was for it."""
         self._of(held).over()
         self._troubles.pop(held.partition, None)
+        if read.events and self._stopped.pop(held.partition, None) is not None:
+            said = "the circuit breaker is closed: the pipeline has taken an event"
+            self.report(held, CIRCUIT_CLOSED, said)
         if read.events:
             held.holder.observer.hear(
                 facts.BatchHandled(
@@ -82,7 +91,12 @@ class Telling:
             troubles.failed(what, remedy)
             each.holder.observer.hear(
                 facts.BatchFailed(
-                    self._clock(), partition, turn.events, tries, short, troubles.is_stuck
+                    self._clock(),
+                    partition,
+                    turn.events,
+                    tries,
+                    short,
+                    troubles.is_stuck or partition in self._stopped,
                 )
             )
 
@@ -93,6 +107,18 @@ class Telling:
             "handler-halted",
             f"stands still after {failures} attempts at events from {turn.after.sequence + 1}: "
             f"{error}. Restart the driver to try again, or rewind the partition past these events.",
+        )
+
+    def stopped(self, held: HeldPartition, turn: Turn, breaker: Breaker, error: str) -> None:
+        """Its circuit breaker is open: nothing more of it is put aside. Reports it once."""
+        if self._stopped.get(held.partition) is held:
+            return
+        self._stopped[held.partition] = held
+        failed, recent = breaker.share()
+        self.report(
+            held,
+            CIRCUIT_OPEN,
+            open_text("pipeline", failed, recent, self._policy.circuit_breaker, turn.to, error),
         )
 
     def put_aside(self, held: HeldPartition, events: int, where: str, why: str) -> None:

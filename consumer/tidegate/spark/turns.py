@@ -12,6 +12,8 @@ Rules:
   batch that Spark kept from an earlier life is read where that is right, and left out elsewhere.
 - A batch is done only if every turn of it that is still ours was read to its end.
 - Turns that failed are tried again by themselves (searching.py), in turn with everything else.
+- While the circuit breaker of a partition is open, nothing of it is put aside: the event that
+  failed is tried again once in each interval. A partition that is not held any more has none.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
+from tidegate.delivery.breaker import Breaker
 from tidegate.delivery.policy import Policy
 from tidegate.model import MemberName, PartitionEnd, PartitionId, Position
 from tidegate.spark import searching
@@ -74,6 +77,7 @@ class Turns:
         self._done = 0
         self._planned: tuple[Batch, Suspect | None] | None = None
         self._was_suspect = False
+        self._breakers: dict[PartitionId, Breaker] = {}
 
     # --- planning
 
@@ -143,6 +147,13 @@ class Turns:
         positions = {partition: place.position for partition, place in places.items()}
         left = (searching.left_of(suspect, positions) for suspect in self.suspects)
         self.suspects = tuple(suspect for suspect in left if suspect is not None)
+        # An open breaker is of an event that fails: a rewind past it leaves none.
+        doubted = self._doubted()
+        self._breakers = {
+            partition: breaker
+            for partition, breaker in self._breakers.items()
+            if partition in places and (partition in doubted or not breaker.is_open)
+        }
 
     def _doubted(self) -> frozenset[PartitionId]:
         return frozenset[PartitionId]().union(*(each.partitions for each in self.suspects))
@@ -219,6 +230,7 @@ class Turns:
         reads = tuple(read for p, read in work.reads.items() if p in still)
         for read in reads:
             self.sizes.learn(read.partition, read.events, read.bytes)
+            self.breaker(read.partition).handled(read.events)
         self._over(work)
         positions = {read.partition: read.position for read in reads}
         if work.suspect is not None:
@@ -244,12 +256,28 @@ class Turns:
 
     # --- events that are put aside
 
-    def asides(self) -> tuple[Suspect, ...]:
-        """Those whose one event is to be put aside; then say `put_aside`."""
-        return tuple(s for s in self.suspects if searching.is_for_aside(self._policy, s))
+    def asides(self, now: float) -> tuple[tuple[Suspect, ...], tuple[Suspect, ...]]:
+        """Those whose one event is to be put aside, then say `put_aside`; and those whose breaker
+        is open, which are tried again after the interval."""
+        asides, stopped = [], []
+        for suspect in self.suspects:
+            if not searching.is_for_aside(self._policy, suspect):
+                continue
+            if self.breaker(suspect.turns[0].partition).lets_through():
+                asides.append(suspect)
+                continue
+            stopped.append(suspect)
+            if suspect.not_before == searching.NEVER:
+                next_at = now + self._policy.circuit_breaker.probe_every_s
+                self._replace(suspect, (replace(suspect, not_before=next_at),))
+        return tuple(asides), tuple(stopped)
+
+    def breaker(self, partition: PartitionId) -> Breaker:
+        return self._breakers.setdefault(partition, Breaker(self._policy.circuit_breaker))
 
     def put_aside(self, suspect: Suspect, position: Position) -> None:
         """Its event is a dead letter, or is gone; its partition stands at a position."""
+        self.breaker(suspect.turns[0].partition).put_aside()
         self._passed(suspect, {suspect.turns[0].partition: position})
 
     def tries(self, partition: PartitionId) -> Suspect | None:

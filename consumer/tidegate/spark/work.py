@@ -203,10 +203,16 @@ class Work:
         self._begin_asides()
 
     def _begin_asides(self) -> None:
-        for suspect in self._turns.asides():
+        asides, stopped = self._turns.asides(self._tools.clock())
+        for suspect in asides:
             held = self.held.get(suspect.turns[0].partition)
             if self._asides is not None and held is not None and held.place.is_free:
                 self._asides.begin(held, suspect)
+        for suspect in stopped:
+            held = self.held.get(suspect.turns[0].partition)
+            if held is not None:
+                breaker = self._turns.breaker(held.partition)
+                self._telling.stopped(held, suspect.turns[0], breaker, suspect.error)
 
     def give_up(self) -> None:
         """Nothing counts of what is under way."""
@@ -254,6 +260,6 @@ class Work:
             None if work is None else work.batch.number,
             sum(self.watch.lags().values()),
             0 if self._asides is None else self._asides.count,
-            self._telling.stuck(),
+            self._telling.stuck(self.held),
             dict(self.ends.troubles),
         )

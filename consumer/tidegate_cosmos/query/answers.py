@@ -1,17 +1,28 @@
 """What a query answers over items, a page at a time. Pure.
 
-Rules: items are taken in the order in which they come, and a place in the answer is the last item
-that was given. A query is counted whole: it is never paged.
+Rules:
+- Items are taken in the order in which they come, and a place in the answer is the last item that
+  was looked at.
+- A page ends after so much work or so many bytes, also where it has found nothing yet, so that a
+  query of many terms over many items holds up nobody else. A query is counted whole, and so refused
+  where that is too much.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from tidegate_cosmos.query.parser import Query
+from tidegate_cosmos.query.problems import QueryProblem
 from tidegate_cosmos.store.items import Item, encoded
 from tidegate_cosmos.store.keys import UNDEFINED
+
+# Terms that are looked at for one page, each in about a microsecond, and to count.
+WORK_MAX: Final = 100_000
+COUNT_WORK_MAX: Final = 5_000_000
+_BYTES_MAX: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +35,38 @@ class Page:
 
 def page_of(query: Query, items: Iterable[Item], limit: int, told: int = 0) -> Page:
     """The next answers, where `told` were given on the pages before."""
-    found = (item for item in items if is_found(query, item))
     if query.counts:
-        return Page((encoded(sum(1 for _ in found)),), None)
+        return Page((encoded(_counted(query, items)),), None)
     left = limit if query.top is None else min(limit, query.top - told)
     bodies: list[bytes] = []
     last: Item | None = None
-    for item in found:
-        if len(bodies) >= left:
-            is_more = query.top is None or told + len(bodies) < query.top
-            return Page(tuple(bodies), last if is_more else None)
-        body = _body(query, item)
+    work = size = 0
+    for item in items:
+        is_full = len(bodies) >= left or size >= _BYTES_MAX
+        is_late = last is not None and work + query.terms > WORK_MAX
+        if is_late or (is_full and is_found(query, item)):
+            is_over = query.top is not None and told + len(bodies) >= query.top
+            return Page(tuple(bodies), None if is_over else last)
+        work += query.terms
         last = item
+        body = _body(query, item) if is_found(query, item) else None
         if body is not None:
             bodies.append(body)
+            size += len(body)
     return Page(tuple(bodies), None)
+
+
+def _counted(query: Query, items: Iterable[Item]) -> int:
+    count = work = 0
+    for item in items:
+        work += query.terms
+        if work > COUNT_WORK_MAX:
+            raise QueryProblem(
+                f"tidegate-cosmos counts by at most {COUNT_WORK_MAX} looks at a property, and here "
+                "are more items than that. Count by partition key, or with fewer terms."
+            )
+        count += is_found(query, item)
+    return count
 
 
 def is_found(query: Query, item: Item) -> bool:

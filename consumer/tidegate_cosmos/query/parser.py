@@ -1,5 +1,6 @@
 """A query from its text: what it selects, from which items. Pure.
 
+It has no more terms than the service takes, and says how many, so that its work can be bounded.
 Served: `SELECT [TOP n] * | VALUE expression | VALUE COUNT(1) | expression [AS name], …
 FROM c [WHERE condition]`, with =, !=, <, <=, >, >=, AND, OR, NOT, IN, BETWEEN, parameters, and the
 functions of `values`.
@@ -18,6 +19,9 @@ from tidegate_cosmos.query.values import Expression
 from tidegate_cosmos.store.keys import UNDEFINED
 
 _DEPTH_MAX: Final = 60
+# As the account says it of itself.
+LOGICAL_MAX: Final = 500
+IN_MAX: Final = 16_000
 _COMPARE: Final = ("=", "!=", "<", "<=", ">", ">=")
 _NOT_SERVED: Final = ("ORDER", "GROUP", "OFFSET", "JOIN", "DISTINCT", "LIKE", "EXISTS", "IN")
 _MISSING: Final = object()
@@ -32,6 +36,8 @@ class Query:
     counts: bool = False
     top: int | None = None
     condition: Expression | None = None
+    # How many paths and functions are looked at for one item, at most.
+    terms: int = 0
 
 
 def query_of(text: str, parameters: Mapping[str, Any] | None = None) -> Query:
@@ -46,6 +52,8 @@ class _Parser:
         self._at = 0
         self._depth = 0
         self._alias = ""
+        self._terms = 0
+        self._joints = {"AND": 0, "OR": 0}
 
     def query(self) -> Query:
         self._need("SELECT")
@@ -59,7 +67,7 @@ class _Parser:
         self._served()
         if self._next.kind != "end":
             raise self._next.problem("the end of the query")
-        return Query(query.columns, query.value, query.counts, top, condition)
+        return Query(query.columns, query.value, query.counts, top, condition, self._terms)
 
     @property
     def _next(self) -> Token:
@@ -156,14 +164,24 @@ class _Parser:
     def _condition(self) -> Expression:
         parts = [self._conjunction()]
         while self._took("OR"):
+            self._joined("OR")
             parts.append(self._conjunction())
         return parts[0] if len(parts) == 1 else values.either(parts)
 
     def _conjunction(self) -> Expression:
         parts = [self._negation()]
         while self._took("AND"):
+            self._joined("AND")
             parts.append(self._negation())
         return parts[0] if len(parts) == 1 else values.both(parts)
+
+    def _joined(self, word: str) -> None:
+        self._joints[word] += 1
+        if self._joints[word] > LOGICAL_MAX:
+            raise QueryProblem(
+                f"The query has more than {LOGICAL_MAX} {word}, which is as many as the service "
+                "takes. Use IN with a list of values, or ask in parts."
+            )
 
     def _negation(self) -> Expression:
         if not self._took("NOT"):
@@ -199,6 +217,8 @@ class _Parser:
         self._need("(")
         choices = [self._operand()]
         while self._took(","):
+            if len(choices) >= IN_MAX:
+                raise QueryProblem(f"A list of the query has more than {IN_MAX} values.")
             choices.append(self._operand())
         self._need(")")
         return choices
@@ -222,6 +242,7 @@ class _Parser:
 
     def _word(self, token: Token) -> Expression:
         word = str(token.value)
+        self._terms += 1
         known = {"TRUE": True, "FALSE": False, "NULL": None, "UNDEFINED": UNDEFINED}
         if word == self._alias:
             return values.path(self._steps())

@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from math import isinf
 from typing import Final, Literal
 
 from tidegate_cosmos.query.problems import QueryProblem
 
 Kind = Literal["word", "parameter", "text", "number", "sign", "end"]
 LENGTH_MAX: Final = 262_144
+# As many as a list of IN with all the values that one may have, and something around it.
+TOKENS_MAX: Final = 33_000
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:
@@ -60,6 +63,10 @@ def tokens_of(text: str) -> list[Token]:
             raise QueryProblem(
                 f"Syntax error, invalid character near '{rest[at : at + 20].strip()[:20]}'."
             )
+        if len(found) >= TOKENS_MAX:
+            raise QueryProblem(
+                f"The query has more than {TOKENS_MAX} words, values and signs. Ask in parts."
+            )
         kind = match.lastgroup
         assert kind is not None
         found.append(_token(kind, match[kind], match.start(kind)))
@@ -82,9 +89,10 @@ def _token(kind: str, text: str, at: int) -> Token:
 
 
 def _number(text: str) -> int | float:
-    if len(text) > 400:
-        raise QueryProblem(f"The number {text[:40]}… is too long.")
-    return float(text) if set(text) & set(".eE") else int(text)
+    value = float(text)
+    if isinf(value):
+        raise QueryProblem(f"The number {text[:40]} is beyond what can be kept.")
+    return value if set(text) & set(".eE") else int(text)
 
 
 def _meant(quoted: str) -> str:

@@ -8,6 +8,7 @@ condition is true. Values of different types are never equal, and have no order.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tidegate_cosmos.store.keys import UNDEFINED
@@ -32,8 +33,18 @@ def path(steps: Sequence[str | int]) -> Expression:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The same value for every item."""
+
+    value: Any
+
+    def __call__(self, _item: Mapping[str, Any]) -> Any:
+        return self.value
+
+
 def constant(value: object) -> Expression:
-    return lambda _item: value
+    return Constant(value)
 
 
 def compared(sign: str, left: Expression, right: Expression) -> Expression:
@@ -76,13 +87,30 @@ def negated(part: Expression) -> Expression:
 
 
 def one_of(left: Expression, choices: Sequence[Expression]) -> Expression:
+    """Whether a value is in a list. Plain constants are looked up, however many there are."""
+    plain = {
+        (type(each.value) is bool, each.value)
+        for each in choices
+        if isinstance(each, Constant) and _is_plain(each.value)
+    }
+    others = [
+        each for each in choices if not (isinstance(each, Constant) and _is_plain(each.value))
+    ]
+
     def result(item: Mapping[str, Any]) -> Any:
         value = left(item)
         if value is UNDEFINED:
             return UNDEFINED
-        return any(same(value, choice(item)) is True for choice in choices)
+        if _is_plain(value) and (type(value) is bool, value) in plain:
+            return True
+        return any(same(value, choice(item)) is True for choice in others)
 
     return result
+
+
+def _is_plain(value: object) -> bool:
+    """Whether it is equal to another just where Python says so, but for truth values."""
+    return value is None or isinstance(value, bool | int | float | str)
 
 
 def called(function: Callable[..., Any], arguments: Sequence[Expression]) -> Expression:

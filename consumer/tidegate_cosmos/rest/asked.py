@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from math import isinf
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -20,6 +21,8 @@ from tidegate_http.messages import Problem, Request, split_target
 PAGE: Final = 100
 PAGE_MAX: Final = 10_000
 _DIGITS_MAX: Final = 18
+# With so few characters no number is beyond what can be kept.
+_SHORT: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Asked:
     def document(self) -> dict[str, Any]:
         """The body, which must be a JSON object. Raises Refused."""
         try:
-            found = json.loads(self.request.body, parse_constant=_no_constant)
+            found = _parsed(self.request.body)
             json.dumps(found, ensure_ascii=False).encode()  # finds half surrogates
         except UnicodeError as error:
             raise Refused(400, f"The body is not UTF-8: {error}.") from None
@@ -69,7 +72,7 @@ class Asked:
         if text is None:
             return None
         try:
-            return values_from_header(json.loads(text, parse_constant=_no_constant))
+            return values_from_header(_parsed(text))
         except KeyProblem as problem:
             raise Refused(400, f"x-ms-documentdb-partitionkey: {problem}.") from None
         except (ValueError, RecursionError):
@@ -119,5 +122,28 @@ def whole(text: str, name: str) -> int:
     return int(digits)
 
 
+def _parsed(text: str | bytes) -> Any:
+    """JSON whose numbers are what the service can keep: 64 bits of floating point.
+
+    Raises ValueError.
+    """
+    return json.loads(text, parse_constant=_no_constant, parse_float=_float, parse_int=_int)
+
+
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number in JSON")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if isinf(value):
+        raise ValueError(
+            f"the number {text[:40]} is beyond what can be kept, which ends at 1.8e308"
+        )
+    return value
+
+
+def _int(text: str) -> int:
+    if len(text) > _SHORT:
+        _float(text)
+    return int(text)

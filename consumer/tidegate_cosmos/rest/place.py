@@ -11,7 +11,7 @@ from tidegate_cosmos.store.containers import Container
 from tidegate_cosmos.store.keys import BEYOND, LEAST, Span
 from tidegate_cosmos.store.ranges import Range
 
-_SESSION = re.compile(r"(?P<range>[^:,]+):(?:-?\d+#)?(?P<lsn>\d+)")
+_SESSION = re.compile(r"(?<![^:,])(?P<range>[^:,]+):(?:-?\d+#)?(?P<lsn>\d+)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,6 +234,8 @@ def _found(asked: Asked, name: str, rid: str, bodies: Iterable[bytes]) -> bytes:
         return listed(name, rid, bodies)
     held = [_as_item(number, json.loads(body)) for number, body in enumerate(bodies, 1)]
     page = page_of(parsed(asked.document()), held, len(held) + 1)
+    if page.last is not None:
+        raise Refused(400, f"The query of {name} has too many terms for so many of them.")
     return listed(name, rid, page.bodies)
 
 

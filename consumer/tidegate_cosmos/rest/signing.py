@@ -12,7 +12,7 @@ from __future__ import annotations
 import hmac
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from typing import Final
@@ -84,10 +84,14 @@ def _signatures(asked: Asked, key: bytes) -> Iterator[bytes]:
             yield b64encode(hmac.digest(key, text.encode(), sha256))
 
 
-def _resources(segments: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _resources(segments: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """The kinds and resources that a path may be signed as."""
     if not segments:
         yield "", ""
+        return
+    if segments[-2:] == ("operations", "partitionkeydelete"):
+        # It is signed as one of the container that it is done in.
+        yield from _resources(segments[:-2])
         return
     is_feed = len(segments) % 2 == 1
     kind = segments[-1] if is_feed else segments[-2]

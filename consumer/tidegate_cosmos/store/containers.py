@@ -2,8 +2,8 @@
 
 Rules:
 
-- An item is found by its effective partition key and its id, always in the one range whose span
-  holds the key.
+- An item is found by its effective partition key and its id, or its resource id, always in the one
+  range whose span holds the key.
 - Each write takes `now`. Time does not go back within a container: a clock that does is not
   followed until it has caught up, so that `_ts` and the feed agree.
 - Items whose time to live is over are deleted, with a change of their own in the feed, before
@@ -19,7 +19,7 @@ from typing import Any
 
 from tidegate_cosmos.store import names, notes
 from tidegate_cosmos.store.dividing import checked_place, middle_of, spans_of
-from tidegate_cosmos.store.items import OWN, Change, Item, Operation
+from tidegate_cosmos.store.items import OWN, Change, Item, ItemKey, Operation
 from tidegate_cosmos.store.keys import KeyDefinition, Value, definition_of
 from tidegate_cosmos.store.problems import Changed, Exists, Malformed, NotFound, RangeGone
 from tidegate_cosmos.store.ranges import Range, merge, split
@@ -45,6 +45,8 @@ class Container:
     outbox: notes.Outbox | None = None
     _now: float = 0.0
     _ends: Ends = field(default_factory=lambda: Ends(None))
+    # Where the items of each number are, once somebody has named one by its resource id.
+    _places: dict[int, ItemKey] | None = None
     key: KeyDefinition = field(init=False)
 
     def __post_init__(self) -> None:
@@ -105,6 +107,7 @@ class Container:
         """Works out again what follows from what was read from disk."""
         for held in self.ranges:
             held.items = dict(sorted(held.items.items(), key=lambda each: each[1].number))
+        self._places = None
         self._set_ends()
 
     def _set_ends(self) -> None:
@@ -141,13 +144,24 @@ class Container:
                 self._write(held, change)
         return self._now
 
-    def find(self, values: Sequence[Value], item_id: str) -> Item:
-        """An item, by its partition key and id. Raises NotFound."""
+    def find(self, values: Sequence[Value], name: str) -> Item:
+        """An item, by its partition key and its id or resource id. Raises NotFound."""
         effective = self.key.effective(tuple(values))
-        item = self.range_at(effective).items.get((effective, item_id))
+        items = self.range_at(effective).items
+        item = items.get((effective, name)) or items.get((effective, self.id_of(name)))
         if item is None:
-            raise NotFound(f"There is no item {item_id[:80]!r} of this partition key.")
+            raise NotFound(f"There is no item {name[:80]!r} of this partition key.")
         return item
+
+    def id_of(self, name: str) -> str:
+        """The id of an item that is named by its resource id; any other name as it is."""
+        number = names.item_number(name, self.raw_rid)
+        if number is None:
+            return name
+        if self._places is None:
+            self._places = {item.number: item.place for item in self.items()}
+        place = self._places.get(number)
+        return name if place is None else place[1]
 
     def create(self, document: Mapping[str, Any], now: float) -> Item:
         """Stores a new item. Raises Exists."""
@@ -160,26 +174,27 @@ class Container:
     def replace(
         self,
         values: Sequence[Value],
-        item_id: str,
+        name: str,
         document: Mapping[str, Any],
         now: float,
         condition: str | None = None,
     ) -> Item:
         """Stores another version of an item. Raises NotFound, Changed."""
         now = self.advance(now)
-        _check_condition(self.find(values, item_id), condition)
+        found = self.find(values, name)
+        _check_condition(found, condition)
         if self.key.values_of(document) != tuple(values):
             raise Malformed("An item's partition key cannot be changed.")
-        if document.get("id") != item_id:
+        if document.get("id") != found.place[1]:
             raise Malformed("An item's id cannot be changed.")
         return self._put(document, now, may_replace=True, condition=condition)
 
     def delete(
-        self, values: Sequence[Value], item_id: str, now: float, condition: str | None = None
+        self, values: Sequence[Value], name: str, now: float, condition: str | None = None
     ) -> Item:
         """Deletes an item; gives its last version. Raises NotFound, Changed."""
         now = self.advance(now)
-        item = self.find(values, item_id)
+        item = self.find(values, name)
         _check_condition(item, condition)
         held = self.range_at(item.place[0])
         self.written += 1
@@ -215,6 +230,11 @@ class Container:
 
     def _write(self, held: Range, change: Change) -> None:
         held.write(change)
+        if self._places is not None:
+            if change.current is None:
+                self._places.pop(change.item.number, None)
+            else:
+                self._places[change.item.number] = change.item.place
         if self.outbox is not None:
             self.outbox.append(notes.change_record(self, held, change))
 

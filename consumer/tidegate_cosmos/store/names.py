@@ -9,7 +9,7 @@ of a container that is gone is not taken for the new one of its name.
 from __future__ import annotations
 
 import struct
-from base64 import b64encode
+from base64 import b64decode, b64encode
 
 _CONTAINER_MARK = 0x80000000
 _RANGE_MARK = b"\0\0\0\x50"
@@ -25,6 +25,17 @@ def container_bytes(database: bytes, number: int) -> bytes:
 
 def item_bytes(container: bytes, number: int) -> bytes:
     return container + struct.pack("<Q", number)
+
+
+def item_number(rid: str, container: bytes) -> int | None:
+    """The number of an item of a container by the item's resource id; None where it is none."""
+    try:
+        raw = b64decode(rid.replace("-", "/"), validate=True)
+    except ValueError:
+        return None
+    if len(raw) != len(container) + 8 or not raw.startswith(container):
+        return None
+    return int(struct.unpack("<Q", raw[len(container) :])[0])
 
 
 def range_bytes(container: bytes, number: int) -> bytes:

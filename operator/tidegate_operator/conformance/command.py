@@ -13,9 +13,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
-
+from tidegate.commands.arguments import above_zero, count, seed
 from tidegate.commands.codes import Code
+from tidegate.group_file.nodes import document_of
 from tidegate.settings import SettingsError
 
 _PROGRAM = "tidegate conformance"
@@ -40,8 +40,8 @@ class _Conformance:
         )
         parser.epilog = f"Rights that it needs in the namespace:\n{RIGHTS}"
         add = parser.add_argument
-        add("--minutes", type=float, default=3.0, help="how long it disturbs (default: 3)")
-        add("--seed", type=int, help="plays the same plan again; without it one is drawn")
+        add("--minutes", type=above_zero, default=3.0, help="how long it disturbs (default: 3)")
+        add("--seed", type=seed, help="plays the same plan again; without it one is drawn")
         add("-n", "--namespace", help="default: that of the context")
         add("--context", help="a context of the kubeconfig")
         add("--kubeconfig", metavar="FILE", help="default: KUBECONFIG, ~/.kube/config")
@@ -57,8 +57,8 @@ class _Conformance:
                            "Secrets are in the namespace; nothing else may use either")  # fmt: skip
         add("--operator", metavar="NS/NAME",
             help="the operator's Deployment, which may then be taken away and doubled")  # fmt: skip
-        add("--replicas", type=int, default=3, metavar="N", help="consumers (default: 3)")
-        add("--partitions", type=int, default=12, metavar="N", help="of the hub (default: 12)")
+        add("--replicas", type=count, default=3, metavar="N", help="consumers (default: 3)")
+        add("--partitions", type=count, default=12, metavar="N", help="of the hub (default: 12)")
         add("--only", type=lambda text: tuple(text.split(",")), default=(), metavar="KIND,KIND",
             help="only these disturbances, as the report names them")  # fmt: skip
         add("--report", type=Path, metavar="DIR",
@@ -92,8 +92,8 @@ class _Conformance:
 def _document(path: Path) -> Mapping[str, object]:
     """The ConsumerGroup of a file. Raises SettingsError."""
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as problem:
+        found = document_of(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as problem:
         raise SettingsError(f"{path}: {problem}") from problem
     if not isinstance(found, Mapping) or found.get("kind") != "ConsumerGroup":
         raise SettingsError(f"{path}: it is no ConsumerGroup: write one as for `kubectl apply -f`")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import Any
 
 from tidegate.commands.codes import Code
 from tidegate.commands.dumps import no_core_dumps
 from tidegate.commands.last_words import end, say
 from tidegate.settings import SettingsError
+from tidegate_http.output import standard_output
 from tidegate_operator.local import command
 
 _COMMANDS: dict[str, Any] = {
@@ -33,6 +33,11 @@ _COMMANDS: dict[str, Any] = {
 
 def main() -> None:
     """Carries out what the arguments say."""
+    with standard_output("tidegate"):
+        _main()
+
+
+def _main() -> None:
     no_core_dumps(os.environ)
     top = argparse.ArgumentParser(prog="tidegate")
     commands = top.add_subparsers(dest="command", required=True)
@@ -44,7 +49,7 @@ def main() -> None:
     except SettingsError as problem:
         say(f"tidegate: {problem}")
         code = Code.CONFIGURATION
-    end(code, sys.stderr, sys.stdout)
+    end(code)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from typing import Any
 
 import yaml
 
+from tidegate.commands.arguments import count
 from tidegate.commands.codes import Code
 from tidegate.commands.last_words import say
 from tidegate.ops import logs
@@ -225,9 +226,7 @@ def _add_scale(made: argparse.ArgumentParser) -> None:
 
 
 def _replicas(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r}: write a whole number, 0 or more")
-    return int(text)
+    return 0 if text == "0" else count(text)
 
 
 def _add_delete(made: argparse.ArgumentParser) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 import yaml
 
 from tidegate.commands.last_words import ELSEWHERE
+from tidegate.group_file.nodes import document_of
 from tidegate.spark import session_conf as spark
 from tidegate.spark.file_note import PLACE as NOTE
 from tidegate_operator.engines.pod import VOLUMES
@@ -165,7 +166,7 @@ def _mount(pod: Document, container: Document, places: _Places, find: Find) -> N
     # The group file names what is mounted, perhaps only after it.
     for path in written:
         if path.name == "group.yaml":
-            document = yaml.safe_load(path.read_text(encoding="utf-8"))
+            document = document_of(path.read_text(encoding="utf-8"), path.name)
             moved = yaml.safe_dump(_moved(document, places), sort_keys=False, allow_unicode=True)
             path.write_text(moved, encoding="utf-8")
 

@@ -6,7 +6,6 @@ is a dash. Nothing that others wrote can steer the terminal.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,6 @@ from tidegate_operator.plugin.tables import aligned
 
 _NOTHING = "-"
 _WELL = ("Balanced", "Paused")
-_SELECTED = re.compile(r'^(\w+)\[\?\(@\.(\w+)=="(\w+)"\)\]$')
 _MEMBER_HEADS = ("MEMBER", "READY", "PARTITIONS", "")
 # The log has so many of the rows at least.
 _LOG_SHARE = 3
@@ -53,21 +51,11 @@ def _cell(group: Document, path: str, kind: str, wall: float) -> str:
 def at_path(document: Any, path: str) -> Any:
     """What stands at a path such as .status.lag; None where nothing does."""
     found = document
-    for step in _steps(path):
-        selected = _SELECTED.match(step)
+    for step in path.strip(".").split("."):
         if not isinstance(found, Mapping):
             return None
-        if selected is None:
-            found = found.get(step)
-            continue
-        items = found.get(selected[1]) or ()
-        found = next((each for each in items if str(each.get(selected[2])) == selected[3]), None)
+        found = found.get(step)
     return found
-
-
-def _steps(path: str) -> list[str]:
-    """'.a.b[?(@.c=="d")].e' in its parts."""
-    return re.findall(r"\.(\w+(?:\[[^\]]*\])?)", path)
 
 
 def age_text(age_s: float) -> str:
@@ -118,12 +106,10 @@ def screen(
 
 
 def _why(group: Document) -> str:
-    """What keeps a group from being ready, in the words of its condition."""
-    status = group.get("status") or {}
-    for each in status.get("conditions") or ():
-        if each["type"] == "Ready" and each["status"] == "False":
-            return str(each.get("message", ""))
-    return ""
+    """Why a group is not as it is wanted, in the words of the condition that is its state."""
+    if _style(group) is Style.PLAIN:
+        return ""
+    return str(at_path(group, ".status.message") or "")
 
 
 def _style(group: Document) -> Style:

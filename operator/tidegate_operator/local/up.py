@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidegate.commands.codes import Code
+from tidegate.commands.last_words import stop_without_a_reader
 from tidegate.ops.serving import Address
 from tidegate_http.shutdown import SHUTDOWN, Listener
 from tidegate_operator.local.admission import admit
@@ -109,6 +110,7 @@ async def up(options: Options, environment: Mapping[str, str]) -> int:
     state, ending = State(options.state), Ending()
     voice = Voice(hidden, sys.stdout, options.log_level)
     with state.taken(), ending.signals():
+        stop_without_a_reader()
         for note in given.notes:
             voice.say("", note)
         starting = embedded(
@@ -221,7 +223,10 @@ class _Running:
         """The console, of what the operator knows."""
         if console is None:
             return
-        shown = await serve_console(console, self._operator.cache, Loopback(), time.time)
+        operator = self._operator
+        shown = await serve_console(
+            console, operator.cache, Loopback(), time.time, operator.leader.is_led
+        )
         stack.push_async_callback(shown.close)
         self._voice.say("", f"the console is at {shown.url}")
 

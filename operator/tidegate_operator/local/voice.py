@@ -35,7 +35,6 @@ class Voice:
         self._hidden = hidden
         self._out = out
         self._level = level
-        self._is_gone = False
         # While the live table is shown.
         self._pane: Pane | None = None
         logs.set_up(hidden, level=level, as_json=False)
@@ -51,13 +50,7 @@ class Voice:
             self._print(line)
 
     def _print(self, line: str) -> None:
-        if self._is_gone:
-            return
-        try:
-            print(line, file=self._out, flush=True)
-        except OSError:
-            # The terminal has gone away; the groups have not.
-            self._is_gone = True
+        print(line, file=self._out, flush=True)
 
     def hear(self, kind: Kind, document: Mapping[str, Any], is_gone: bool) -> None:
         """Says an Event, the first time that it is told."""

@@ -67,15 +67,24 @@ class OpenPage:
 
 
 class Console:
-    """See the module. `wall` is the time that is shown."""
+    """See the module. `wall` is the time that is shown; `is_led` says whether an operator leads, so
+    that the groups are as they are shown."""
 
-    def __init__(self, groups: Groups, admission: Admission, wall: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        groups: Groups,
+        admission: Admission,
+        wall: Callable[[], float],
+        is_led: Callable[[], bool],
+    ) -> None:
         self.admission = admission
         self._groups = groups
         self._wall = wall
         self._known: dict[GroupKey, Document] = {}
         self._tracks: dict[GroupKey, Track] = {}
         self._pages: set[OpenPage] = set()
+        self._is_led = is_led
+        self._unled_since: float | None = None
 
     @property
     def pages(self) -> int:
@@ -111,7 +120,10 @@ class Console:
         return page.key is None or (page.key in self._known and page.hears(page.key))
 
     def beat(self) -> bytes:
-        return event_text("beat", {"now": round(self._wall(), 3)})
+        return event_text("beat", self._beat())
+
+    def _beat(self) -> Document:
+        return {"now": round(self._wall(), 3), "unledSince": self._unled_since}
 
     # --- groups
 
@@ -127,6 +139,7 @@ class Console:
     def look(self) -> None:
         """Tells the pages what has changed since the last look."""
         now = self._wall()
+        self._look_for_a_leader(now)
         there = dict(self._groups.documents())
         for key in self._known.keys() - there.keys():
             del self._known[key], self._tracks[key]
@@ -137,6 +150,14 @@ class Console:
             if self._known.get(key) is not document:
                 self._known[key] = document
                 self._tell(key, document, now)
+
+    def _look_for_a_leader(self, now: float) -> None:
+        is_led = self._is_led()
+        if is_led is (self._unled_since is None):
+            return
+        self._unled_since = None if is_led else round(now, 3)
+        for page in self._pages:
+            page.put("beat", None, self._beat())
 
     def _tell(self, key: GroupKey, document: Document, now: float) -> None:
         sample, moves = self._tracks.setdefault(key, Track()).hear(document, now)

@@ -191,9 +191,13 @@ class RunningConsole:
 
 
 async def serve_console(
-    address: Address, groups: Groups, admission: Admission, wall: Callable[[], float]
+    address: Address,
+    groups: Groups,
+    admission: Admission,
+    wall: Callable[[], float],
+    is_led: Callable[[], bool],
 ) -> RunningConsole:
     """Listens. Raises ServingError."""
-    console = Console(groups, admission, wall)
+    console = Console(groups, admission, wall, is_led)
     endpoints = await listen(ConsolePage(console).app(), address, "the console")
     return RunningConsole(endpoints, asyncio.create_task(console.run(), name="console"))

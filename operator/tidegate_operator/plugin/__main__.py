@@ -7,9 +7,15 @@ import sys
 
 from tidegate.commands.codes import Code
 from tidegate.commands.dumps import no_core_dumps
+from tidegate_http.output import standard_output
 
 
 def main() -> None:
+    with standard_output("kubectl consumergroup"):
+        _main()
+
+
+def _main() -> None:
     no_core_dumps(os.environ)
     try:
         # Imported here, so that a missing package is a line and no traceback.

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tidegate.commands.arguments import count, seconds
 from tidegate.commands.codes import Code
 from tidegate.group_file.durations import seconds_of
 from tidegate.handling import DeadLetterError
@@ -61,7 +61,7 @@ def _add_listing(made: argparse.ArgumentParser) -> None:
 
 def _add_pace(made: argparse.ArgumentParser) -> None:
     made.add_argument(
-        "--every-s", type=_seconds, default=1.0, metavar="S", help="how often (default: 1)"
+        "--every-s", type=seconds, default=1.0, metavar="S", help="how often (default: 1)"
     )
 
 
@@ -83,7 +83,7 @@ def _add_objectives(made: argparse.ArgumentParser) -> None:
         help="if whatever waits were to be handled within this, such as 5m",
     )  # fmt: skip
     which.add_argument(
-        "--lag-per-replica", type=_count, metavar="N",
+        "--lag-per-replica", type=count, metavar="N",
         help="if there were to be a consumer for each so many waiting events",
     )  # fmt: skip
 
@@ -94,19 +94,9 @@ def _add_move(made: argparse.ArgumentParser) -> None:
     which.add_argument("--to", metavar="MEMBER", help="the member that is to own it")
     which.add_argument("--unpin", action="store_true", help="balance it like all others again")
     made.add_argument(
-        "--limit-s", type=_seconds, default=60.0, metavar="S",
+        "--limit-s", type=seconds, default=60.0, metavar="S",
         help="how long to wait until it has moved (default: 60; 0 waits not at all)",
     )  # fmt: skip
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r}: write a number of seconds")
-    return value
 
 
 def _duration(text: str) -> float:
@@ -114,12 +104,6 @@ def _duration(text: str) -> float:
     if value is None:
         raise argparse.ArgumentTypeError(f"{text!r}: write a time such as 30s or 5m")
     return value
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 0 < int(text) < 1 << 31):
-        raise argparse.ArgumentTypeError(f"{text!r}: write a whole number, 1 or more")
-    return int(text)
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -160,7 +144,3 @@ def exit_code_of(work: Coroutine[Any, Any, int], program: str, *, can_be_in_pod:
         return fail(Code.FAILED, str(problem))
     except KeyboardInterrupt:
         return int(Code.CUT)
-    except BrokenPipeError:
-        # Whoever read has read enough. What is still to be written when Python ends goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(Code.FAILED)

@@ -67,6 +67,12 @@ class Explanation:
     # What is wrong with the reading, which no other size would mend.
     troubles: tuple[str, ...] = ()
 
+    @property
+    def are_more_called_for(self) -> bool:
+        """Whether the operator has decided for more than there are."""
+        wanted = (self.said or {}).get("wanted")
+        return wanted is not None and wanted > (self.replicas or 0)
+
 
 def explain(
     document: Mapping[str, Any], policy: Policy, now: float, other: Policy | None = None
@@ -85,10 +91,23 @@ def explain(
     standing = standing_of(document, policy, now)
     if standing is None:
         return found
-    found = replace(found, turns=turns_of(standing), most=decision_of(standing).inputs.most)
+    turns = _as_decided(turns_of(standing), found)
+    found = replace(found, turns=turns, most=decision_of(standing).inputs.most)
     if other is None:
         return found
     return replace(found, what_if=decision_of(replace(standing, policy=other)))
+
+
+def _as_decided(turns: Turns, found: Explanation) -> Turns:
+    """A turn at 0 is one that is reached already: the operator decides that, and no estimate."""
+    if 0 not in (turns.more_arriving, turns.more_lag) or found.are_more_called_for:
+        return turns
+    return replace(
+        turns,
+        more_arriving=turns.more_arriving or None,
+        more_lag=turns.more_lag or None,
+        is_only_estimated=True,
+    )
 
 
 def _troubles(status: Mapping[str, Any]) -> Iterator[str]:
@@ -166,6 +185,11 @@ def _turns(found: Explanation) -> Iterator[str]:
     )
     if 0 in (turns.more_arriving, turns.more_lag):
         yield "  more are called for by what arrives and waits already."
+    elif turns.is_only_estimated:
+        yield (
+            "  more, if consumers do not keep up with what arrives and waits; the operator has not "
+            "seen that."
+        )
     elif any(more):
         yield f"  more, when about {' or '.join(filter(None, more))}."
     elif most is not None and replicas >= most:

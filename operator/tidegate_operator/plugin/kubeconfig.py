@@ -12,7 +12,7 @@ from typing import Any
 from kubernetes import config
 from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION
 
-from tidegate_operator.kube import Kube, connect, connected
+from tidegate_operator.kube import NO_KUBECONFIG, Kube, connect, connected
 from tidegate_operator.kube_errors import Denied
 from tidegate_operator.plugin.cluster import FIELD_MANAGER, Cluster
 
@@ -51,8 +51,14 @@ def _namespace(kubeconfig: str | None, context: str | None) -> str:
         return here.read_text(encoding="utf-8").strip() if here.exists() else "default"
     try:
         contexts, active = _config.list_kube_config_contexts(kubeconfig)
-    except (config.ConfigException, OSError) as problem:
-        raise Denied(f"the kubeconfig {kubeconfig} cannot be read: {problem}") from problem
+        return _named(contexts, active, context)
+    except NO_KUBECONFIG as problem:
+        raise Denied(
+            f"the kubeconfig {kubeconfig} cannot be read: {type(problem).__name__}: {problem}"
+        ) from problem
+
+
+def _named(contexts: Any, active: Any, context: str | None) -> str:
     if context is not None:
         found = [each for each in contexts if each["name"] == context]
         if not found:

@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
-from tidegate.ops.live import ShownLine, Style, clip, seconds_text, text_width, wrapped
+from tidegate.ops.live import UNBOUNDED, ShownLine, Style, clip, seconds_text, text_width, wrapped
 from tidegate_operator.plugin.reports import ConditionReport, GroupReport, PartitionReport
 
 _NOTHING = "-"
 _HEADS = ("PARTITION", "OWNER", "EPOCH", "POSITION", "LAG", "BEHIND", "")
 _NUMBERS = ("EPOCH", "POSITION", "LAG", "BEHIND")
-# Nobody's terminal is so wide: the text of a pipe is not clipped.
-UNBOUNDED = 1 << 16
 
 
 def page(report: GroupReport) -> list[ShownLine]:

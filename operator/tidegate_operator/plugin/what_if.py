@@ -59,6 +59,9 @@ class Turns:
     more_arriving: float | None = None
     more_lag: int | None = None
     fewer_arriving: float | None = None
+    # More would be asked for by what arrives or waits already, if consumers were full; the operator
+    # has not seen them full.
+    is_only_estimated: bool = False
 
 
 def standing_of(document: Said, policy: Policy, now: float) -> Standing | None:

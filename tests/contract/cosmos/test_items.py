@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from azure.core import MatchConditions
 from azure.cosmos import PartitionKey
 from azure.cosmos.exceptions import (
     CosmosAccessConditionFailedError,
@@ -87,6 +88,53 @@ async def test_a_deleted_item_is_not_found(events: Container) -> None:
         await events.read("a", "h1")
     with pytest.raises(CosmosResourceNotFoundError):
         await events.replace({"id": "a", "home": "h1"})
+
+
+async def test_items_are_read_replaced_and_deleted_by_the_dict_that_the_server_gave(
+    cosmos: RunningCosmos, events: Container, sdk: Sdk
+) -> None:
+    """The SDK takes the item's `_self` for its address."""
+    call, held = sdk.call, events.held
+    made = [await events.create({"id": f"a-{n}", "home": "h1"}) for n in range(4)]
+    for item in made:
+        assert dict(await call(held.read_item, item, "h1")) == item
+    replaced = dict(await call(held.replace_item, made[0], {**made[0], "v": 2}))
+    assert (replaced["v"], replaced["_rid"]) == (2, made[0]["_rid"])
+    with pytest.raises(CosmosAccessConditionFailedError):
+        await call(
+            held.replace_item,
+            made[0],
+            made[0],
+            etag=made[0]["_etag"],
+            match_condition=MatchConditions.IfNotModified,
+        )
+    cosmos.split("home", "events", "0")
+    await call(held.delete_item, made[1], "h1")
+    for ask in (held.read_item, held.delete_item):
+        with pytest.raises(CosmosResourceNotFoundError):
+            await call(ask, made[1], "h1")
+    with pytest.raises(CosmosResourceNotFoundError):
+        await call(held.read_item, made[2], "another home")
+    new = await events.create({"id": "new", "home": "h1"})
+    assert dict(await call(held.read_item, new, "h1")) == new
+    assert sorted(each["id"] for each in await events.all_items()) == ["a-0", "a-2", "a-3", "new"]
+
+
+async def test_databases_and_containers_are_found_and_deleted_by_the_dict_that_the_server_gave(
+    sdk: Sdk,
+) -> None:
+    await sdk.call(sdk.client.create_database, "garden")
+    (told,) = await sdk.listed(sdk.client.list_databases())
+    database = sdk.client.get_database_client(told)
+    await sdk.call(database.create_container, "beds", PartitionKey("/bed"))
+    (bed,) = await sdk.listed(database.list_containers())
+    container = database.get_container_client(bed)
+    assert dict(await sdk.call(container.create_item, {"id": "a", "bed": "b"}))["id"] == "a"
+    replaced = await sdk.call(database.replace_container, bed, PartitionKey("/bed"), default_ttl=9)
+    assert (await sdk.call(replaced.read))["defaultTtl"] == 9
+    await sdk.call(database.delete_container, bed)
+    await sdk.call(sdk.client.delete_database, told)
+    assert await sdk.listed(sdk.client.list_databases()) == []
 
 
 async def test_an_item_ends_by_its_time_to_live(cosmos: RunningCosmos, sdk: Sdk) -> None:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
 import pytest
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
@@ -94,3 +101,61 @@ async def test_a_query_that_is_not_served_is_refused_with_the_reason(
         await filled.query(text)
     assert refused.value.status_code == 400
     assert said in str(refused.value)
+
+
+def longest_block(cosmos: RunningCosmos, over: threading.Event) -> float:
+    """The longest time that the server's loop worked without a pause, in seconds of its thread."""
+    longest, before = 0.0, cosmos.call(time.thread_time)
+    while not over.wait(0.005):
+        now = cosmos.call(time.thread_time)
+        longest, before = max(longest, now - before), now
+    return longest
+
+
+async def test_a_query_of_many_terms_over_many_items_is_answered_and_holds_up_nobody_else(
+    cosmos: RunningCosmos, sdk: Sdk
+) -> None:
+    cosmos.add_container("home", "many", "/home")
+    held = cosmos.call(lambda: cosmos._server.container("home", "many"))
+
+    def fill(begin: int) -> None:
+        for number in range(begin, begin + 500):
+            held.create({"id": str(number), "home": "h", "n": number}, time.time())
+
+    for begin in range(0, 10_000, 500):
+        cosmos.call(partial(fill, begin))
+    many = sdk.container("home", "many")
+    terms = " OR ".join(f"c.n = {-number}" for number in range(1, 500))
+    values = ", ".join(str(-number) for number in range(1, 16_000))
+    over = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(longest_block, cosmos, over)
+        try:
+            for condition in (f"{terms} OR c.n = 9990", f"c.n IN ({values}, 9990)"):
+                text = f"SELECT VALUE c.id FROM c WHERE {condition}"
+                assert await many.query(text, partition_key="h") == ["9990"]
+            with pytest.raises(CosmosHttpResponseError) as refused:
+                await many.query(f"SELECT * FROM c WHERE {' OR '.join(['c.n=1'] * 20_000)}")
+            assert refused.value.status_code == 400
+        finally:
+            over.set()
+        assert looking.result(60) < 1.0
+
+
+async def test_what_is_not_served_is_refused_with_405_and_a_sentence(
+    events: Container, sdk: Sdk
+) -> None:
+    made = await events.create({"id": "a", "home": "h1"})
+    batch = [("create", ({"id": "b", "home": "h1"},)), ("delete", ("a",))]
+    patch = [{"op": "add", "path": "/v", "value": 1}]
+    held = events.held
+    asked: list[Callable[[], Any]] = [
+        lambda: held.execute_item_batch(batch, partition_key="h1"),
+        lambda: held.delete_all_items_by_partition_key("h1"),
+        lambda: held.patch_item("a", "h1", patch),
+    ]
+    for ask in asked:
+        with pytest.raises(CosmosHttpResponseError, match="does not serve") as refused:
+            await sdk.call(ask)
+        assert refused.value.status_code == 405
+    assert await events.all_items() == [made]

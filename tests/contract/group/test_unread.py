@@ -47,6 +47,8 @@ def test_a_missing_consumer_group_is_told_in_time_and_forgotten_when_it_is_there
     assert "amqp:not-found" in found.trouble and "alarms" in found.trouble
     assert "SharedAccess" not in found.trouble and len(found.trouble) <= 200
 
+    assert group.output("a").count("kind=reader-failed") == 2, "once for each partition"
+
     hub_server.add_hub(group.name, 2, ["alarms"])
     wait_until(
         lambda: (found := said()) is not None and not found.unread and not found.trouble,
@@ -54,4 +56,6 @@ def test_a_missing_consumer_group_is_told_in_time_and_forgotten_when_it_is_there
         "nothing to be told any more",
         lambda: (said(), group.output("a")[-3000:]),
     )
+    assert group.output("a").count("kind=reader-failed") == 2
+    wait_until(lambda: group.output("a").count("kind=reads-again") == 2, 30, "the end to be told")
     group.stop("a")

@@ -88,6 +88,7 @@ CONTENT = (
     Scenario(
         "body_of_several_data_sections", "A body of several data sections keeps its sections."
     ),
+    Scenario("body_of_null", "An event without a body arrives without one."),
     Scenario("body_of_one_value", "A body of one AMQP value arrives as that value."),
     Scenario("body_of_a_sequence", "A body of an AMQP sequence arrives as that sequence."),
 )

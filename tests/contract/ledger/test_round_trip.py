@@ -44,6 +44,7 @@ async def said_and_heard(
             declines=frozenset(names),
             pod_uid=text,
             stuck=frozenset(names),
+            open_circuits=frozenset(names),
             unread=frozenset(names),
             trouble=text,
             figures={name: Figures(9, 7, 1.5) for name in names},

@@ -26,5 +26,11 @@ class Desk:
         assert self.peer.publish(self.requests, payload) == Accepted()
         return self.peer.messages(self.answers, self._asked)[-1]
 
+    def leave(self) -> None:
+        """Detaches both links: a connection has one pair of them to `$cbs`."""
+        for link in (self.answers, self.requests):
+            link.detach()
+        self.peer.until(lambda: not self.answers.session.links, "the hub's detaches")
+
     def told(self, payload: bytes) -> dict[str, Any]:
         return dict(part(self.ask(payload).payload, APPLICATION_PROPERTIES))

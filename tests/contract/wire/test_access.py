@@ -17,7 +17,9 @@ LATER = 1 << 32
 
 
 def put(peer: Peer, path: str, expires_at: int = LATER, key: str = DEFAULT_KEY) -> int:
-    told = Desk(peer, "$cbs").told(put_token(f"sb://h/{path}", token_for(path, expires_at, key)))
+    desk = Desk(peer, "$cbs")
+    told = desk.told(put_token(f"sb://h/{path}", token_for(path, expires_at, key)))
+    desk.leave()
     return int(told["status-code"])
 
 

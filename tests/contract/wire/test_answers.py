@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from contract.wire.desk import Desk
 from contract.wire.place import Place
-from support.amqp_peer import TRANSFER
-from support.hub_messages import part, read_request, request
+from support.amqp_peer import DISPOSITION, TRANSFER
+from support.hub_messages import part, put_token, read_request, request
 from tidegate_amqp.sections import VALUE
 
 HUB_TYPE = "com.microsoft:eventhub"
@@ -18,6 +20,22 @@ def test_many_requests_at_once_are_answered_in_their_order(place: Place) -> None
         desk.peer.send(desk.requests, read_request("partition", place.hub, partition=name))
     answers = desk.peer.messages(desk.answers, 60)
     assert [part(each.payload, VALUE)["partition"] for each in answers] == names
+
+
+@pytest.mark.parametrize("node", ["$cbs", "$management"])
+def test_the_outcome_of_a_request_comes_before_its_answer(place: Place, node: str) -> None:
+    desk = Desk(place.open(), node)
+    asked = {
+        "$cbs": put_token(f"sb://h/{place.hub}", "any"),
+        "$management": read_request("eventhub", place.hub),
+    }
+    for _ in range(3):
+        desk.peer.send(desk.requests, asked[node])
+    desk.peer.messages(desk.answers, 3)
+    came = [each for each in desk.peer.frames() if each.code in (DISPOSITION, TRANSFER)]
+    assert [each.code for each in came] == [DISPOSITION, TRANSFER] * 3
+    # role, first, last, settled: each request has an outcome of its own
+    assert [each.fields[:4] for each in came[::2]] == [[True, n, None, True] for n in range(3)]
 
 
 def test_an_answer_goes_to_the_link_that_the_request_names(place: Place) -> None:

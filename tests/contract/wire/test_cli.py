@@ -28,14 +28,14 @@ QUICKLY_S = 15.0
 
 
 @pytest.fixture
-def refuse(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refuse:
+def refuse(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Refuse:
     """Runs the command line, which must end with code 2 and one line on standard error."""
 
     def run(*arguments: str) -> str:
         monkeypatch.setattr(sys, "argv", ["tidegate-hub", *arguments])
         with pytest.raises(SystemExit) as ended:
             cli.main()
-        out, err = capsys.readouterr()
+        out, err = capfd.readouterr()
         assert (ended.value.code, out, err.count("\n")) == (2, "", 1), (out, err)
         assert err.startswith("tidegate-hub: ")
         return err.removeprefix("tidegate-hub: ").rstrip()
@@ -132,13 +132,13 @@ def test_a_port_that_is_taken_is_refused(refuse: Refuse) -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"]])
 def test_help_is_printed(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["tidegate-hub", *arguments])
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 0
-    assert "An Azure Event Hubs for laptops and tests" in capsys.readouterr().out
+    assert "An Azure Event Hubs for laptops and tests" in capfd.readouterr().out
 
 
 def test_help_names_every_option_that_there_is(capsys: pytest.CaptureFixture[str]) -> None:

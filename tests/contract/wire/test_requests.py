@@ -16,6 +16,7 @@ from tidegate_amqp.sections import VALUE
 
 # Properties with the request's id as the correlation id, in its place among thirteen.
 PROPERTIES = f"005373c01e0d404040404098{REQUEST_ID.hex}40404040404040"
+YEAR_ONE_MS = -62_135_596_800_000
 HUB_TYPE, PARTITION_TYPE = "com.microsoft:eventhub", "com.microsoft:partition"
 
 
@@ -75,7 +76,7 @@ def test_a_token_of_another_key_is_answered_401(checked: Place) -> None:
 def test_answers_are_counted_in_their_tags_and_left_to_the_client_to_settle(place: Place) -> None:
     desk = Desk(place.open(), "$cbs")
     for _ in range(2):
-        desk.ask(put_token("sb://h/x", "anything"))
+        desk.ask(put_token(f"sb://h/{place.hub}", "anything"))
     transfers = [each.fields for each in desk.peer.frames(TRANSFER)]
     # handle, delivery-id, delivery-tag, message-format, settled, more
     assert [fields[2].hex() for fields in transfers] == ["01000000", "02000000"]
@@ -124,6 +125,33 @@ def test_a_request_for_a_token_that_will_not_do_says_why(
     assert told["status-description"].startswith(words)
 
 
+def words_of(audience: str) -> str:
+    """What the service was recorded to say of an audience that names no event hub."""
+    return (
+        f"The messaging entity '{audience}' could not be found. To know more visit "
+        "https://aka.ms/sbResourceMgrExceptions.  TrackingId:"
+    )
+
+
+def test_a_token_for_a_hub_that_does_not_exist_is_answered_404(place: Place) -> None:
+    desk = Desk(place.open(), "$cbs")
+    told = desk.told(put_token("sb://h/nowhere", "any"))
+    assert list(told) == ["status-code", "status-description", "error-condition"]
+    assert (told["status-code"], told["error-condition"]) == (404, "amqp:not-found")
+    assert told["status-description"].startswith(words_of("sb://h/nowhere"))
+    assert ", SystemTracker:localhost:nowhere, Timestamp:" in told["status-description"]
+    below = f"sb://h/{place.hub.upper()}/ConsumerGroups/$Default"
+    for known in ("sb://h", "sb://h/", f"sb://h/{place.hub}", below, "sb://h/$management"):
+        assert desk.told(put_token(known, "any"))["status-code"] == 202
+
+
+def test_a_token_of_another_key_does_not_tell_which_hubs_exist(checked: Place) -> None:
+    desk = Desk(checked.open(), "$cbs")
+    wrong, right = token_for("nowhere", 1 << 32, "wrong"), token_for("nowhere", 1 << 32)
+    assert desk.told(put_token("sb://h/nowhere", wrong))["status-code"] == 401
+    assert desk.told(put_token("sb://h/nowhere", right))["status-code"] == 404
+
+
 def test_a_hub_is_described_with_the_keys_and_types_of_the_service(place: Place) -> None:
     answer = Desk(place.open(), "$management").ask(read_request("eventhub", place.hub))
     created = part(answer.payload, VALUE)["created_at"]
@@ -150,13 +178,16 @@ def test_a_hub_is_described_with_the_keys_and_types_of_the_service(place: Place)
     )
 
 
-def partition_value(place: Place, last: int, offset: str, at_ms: int, is_empty: bool) -> str:
+def partition_value(
+    place: Place, first: int, last: int, offset: str, at_ms: int, is_empty: bool
+) -> str:
     items = (
-        *(text("name"), text(place.hub), text("type"), text(PARTITION_TYPE)),
-        *(text("partition"), text("0"), text("begin_sequence_number"), long(0)),
+        *(text("name"), text(place.hub), text("partition"), text("0")),
+        *(text("type"), text(PARTITION_TYPE)),
         *(text("begin_sequence_number_epoch"), "54ff"),
-        *(text("last_enqueued_sequence_number"), long(last)),
+        *(text("begin_sequence_number"), long(first)),
         *(text("last_enqueued_sequence_number_epoch"), "54ff"),
+        *(text("last_enqueued_sequence_number"), long(last)),
         *(text("last_enqueued_offset"), text(offset)),
         *(text("last_enqueued_time_utc"), moment(at_ms)),
         *(text("is_partition_empty"), "41" if is_empty else "42"),
@@ -169,7 +200,8 @@ def test_a_partition_is_described_with_the_keys_and_types_of_the_service(place: 
     peer = place.open()
     desk = Desk(peer, "$management")
     empty = desk.ask(read_request("partition", place.hub, partition="0"))
-    assert empty.payload.hex().endswith("005377" + partition_value(place, -1, "-1", 0, True))
+    untouched = partition_value(place, -1, -1, "-1", YEAR_ONE_MS, True)
+    assert empty.payload.hex().endswith("005377" + untouched)
     link = peer.attach_sender(place.input())
     for _ in range(150):
         last = peer.send(link, data(b"x" * 27))
@@ -177,10 +209,27 @@ def test_a_partition_is_described_with_the_keys_and_types_of_the_service(place: 
     filled = desk.ask(read_request("partition", place.hub, partition="0"))
     value = part(filled.payload, VALUE)
     wanted = partition_value(
-        place, 149, value["last_enqueued_offset"], value["last_enqueued_time_utc"], False
+        place, 0, 149, value["last_enqueued_offset"], value["last_enqueued_time_utc"], False
     )
     assert filled.payload.hex().endswith("005377" + wanted)
     assert re.fullmatch(r"\d{5}", value["last_enqueued_offset"])
+
+
+def test_a_partition_whose_events_retention_dropped_has_come_as_far_as_before(
+    place: Place,
+) -> None:
+    peer = place.open()
+    link = peer.attach_sender(place.input())
+    for _ in range(3):
+        peer.publish(link, data(b"x"))
+    place.server.inject("expire_retention", hub=place.hub, partition="0")
+    value = part(
+        Desk(peer, "$management").ask(read_request("partition", place.hub, partition="0")).payload,
+        VALUE,
+    )
+    assert value["is_partition_empty"] is True
+    assert (value["begin_sequence_number"], value["last_enqueued_sequence_number"]) == (3, 2)
+    assert value["last_enqueued_time_utc"] > 0
 
 
 @pytest.mark.parametrize(

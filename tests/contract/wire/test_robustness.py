@@ -118,6 +118,22 @@ def test_what_is_no_opening_is_closed(target: RunningHub, what: str) -> None:
     assert not any(each in received for each in (b"\x00\x53\x10", b"\x00\x53\x11"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "version", "name"),
+    [(18, 3, "ApiVersions"), (17, 1, "SaslHandshake"), (3, 9, "Metadata")],
+)
+def test_a_kafka_client_is_closed_and_named_in_the_log(
+    caplog: pytest.LogCaptureFixture, kind: int, version: int, name: str
+) -> None:
+    # size, kind, version, correlation id, client id
+    request = struct.pack(">HHIH", kind, version, 1, 9) + b"consumer-1" + bytes(20)
+    with running_hub() as hub, caplog.at_level("WARNING", "tidegate_hub"):
+        assert ends(hub, struct.pack(">I", len(request)) + request) == b""
+        (line,) = [each.getMessage() for each in caplog.records]
+        assert f"this is the Kafka protocol ({name}), and this port speaks AMQP 1.0" in line
+        assert "connect with an Event Hubs SDK" in line
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_random_bytes_are_closed_and_harm_nobody(target: RunningHub, seed: int) -> None:
     dice = random.Random(seed)

@@ -32,7 +32,7 @@ def test_an_outcome_is_accepted_with_no_fields(place: Place) -> None:
     assert peer.publish(peer.attach_sender(place.hub), data(b"x")) == Accepted()
     (disposition,) = peer.frames(DISPOSITION)
     role, first, last, settled, state, batchable = disposition.fields
-    assert (role, first, last, settled, batchable) == (True, 0, 0, True, False)
+    assert (role, first, last, settled, batchable) == (True, 0, None, True, False)
     assert (state.descriptor, state.value) == (0x24, [])
     assert disposition.raw.endswith(bytes.fromhex("0053244542"))
 

@@ -22,7 +22,9 @@ from support.wait import wait_until
 from tidegate_amqp import Accepted
 from tidegate_amqp.sections import DATA
 from tidegate_hub.testing import RunningHub, running_hub
-from tidegate_hub.websocket import PATH, SUBPROTOCOL
+from tidegate_hub.websocket import PATH, SUBPROTOCOLS
+
+ASKED = Request(host="localhost", target=PATH, subprotocols=[SUBPROTOCOLS[0]])
 
 
 class TlsLine(SocketLine):
@@ -36,14 +38,12 @@ class TlsLine(SocketLine):
 class WebSocketLine:
     """WebSocket messages over another line; `piece` cuts each message into fragments."""
 
-    def __init__(self, line: SocketLine, piece: int = 1 << 20) -> None:
+    def __init__(self, line: SocketLine, piece: int = 1 << 20, asked: Request = ASKED) -> None:
         self.line = line
         self._piece = piece
         self.close_code: int | None = None
         self.connection = WSConnection(ConnectionType.CLIENT)
-        line.write(
-            self.connection.send(Request(host="localhost", target=PATH, subprotocols=[SUBPROTOCOL]))
-        )
+        line.write(self.connection.send(asked))
         (accepted,) = self._events(10)
         assert isinstance(accepted, AcceptConnection)
 
@@ -118,6 +118,18 @@ def test_amqp_over_websockets_on_the_plain_port(home: Place, piece: int) -> None
             assert peer.attach_sender(home.hub).is_attached
     else:
         assert_served(Peer(WebSocketLine(SocketLine(home.server.port), piece)), home)
+
+
+@pytest.mark.parametrize(
+    ("target", "subprotocol"),
+    [(PATH, "AMQPWSB10"), (PATH, "amqp"), (f"{PATH}/", "amqp"), (f"{PATH}/", "AMQPWSB10")],
+    ids=["as Java asks", "as Go asks", "as Rust asks", "with a slash"],
+)
+def test_amqp_over_websockets_as_each_sdk_asks_for_it(
+    home: Place, target: str, subprotocol: str
+) -> None:
+    asked = Request(host="localhost", target=target, subprotocols=[subprotocol])
+    assert_served(Peer(WebSocketLine(SocketLine(home.server.port), asked=asked)), home)
 
 
 def test_amqp_over_tls(home: Place, trusting: ssl.SSLContext) -> None:

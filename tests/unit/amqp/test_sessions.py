@@ -199,7 +199,7 @@ def test_what_was_settled_is_told_before_the_end_and_before_the_close() -> None:
             pair.server.close()
         first, last = said(pair.server)
         assert (first, type(last).__name__.lower()) == (
-            Disposition(True, 0, 0, True, Accepted()),
+            Disposition(True, 0, None, True, Accepted()),
             finish,
         )
 

@@ -116,7 +116,7 @@ def test_an_accepted_disposition_has_the_shape_of_the_service() -> None:
     _, receiver = pair.sender(credit=10)
     receiver.settle(0, Accepted())
     (written,) = pair.server.take_output()
-    assert written[8:].hex() == "005315c00a06414343410053244542"
+    assert written[8:].hex() == "005315c00a06414340410053244542"
 
 
 def test_a_refused_attach_has_the_shape_of_the_service() -> None:

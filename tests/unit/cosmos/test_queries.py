@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tidegate_cosmos.query.answers import page_of
+from tidegate_cosmos.query.answers import WORK_MAX, page_of
 from tidegate_cosmos.query.parser import query_of
 from tidegate_cosmos.query.problems import QueryProblem
 from tidegate_cosmos.store.items import Item
@@ -48,11 +48,12 @@ def is_found(condition: str, **parameters: Any) -> bool:
         "IS_ARRAY(c.list)", "IS_OBJECT(c.deep)", "ARRAY_CONTAINS(c.list, 'x')",
         "ARRAY_LENGTH(c.list) = 3", "(c.n = 1 OR c.n = 5) AND (c.yes)", "c.value = 7",
         "c.n = 1 OR c.n = 2 OR c.n = 5", "c.text = 'T\\u0069de'", "c.n = @n", "c[@name] = 5",
-        "c.n > -1", "c.n < 1e3",
+        "c.n > -1", "c.n < 1e3", "c.n IN ('5', 5.0)", "c.yes IN (1, true)", "c.none IN (0, null)",
+        "c.list IN (1, @list)", "c.n IN (c.value, c.n)",
     ],
 )  # fmt: skip
 def test_a_condition_that_holds_finds_the_item(condition: str) -> None:
-    assert is_found(condition, n=5, name="n")
+    assert is_found(condition, n=5, name="n", list=[1, "x", True])
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,7 @@ def test_a_condition_that_holds_finds_the_item(condition: str) -> None:
         "c.nothing = null", "c.nothing != 1", "NOT c.nothing = 1", "c.n = '5'", "c.n > '4'",
         "c.yes = 1", "c.list[0] = true", "c.none > 0", "c.nothing IN (1, null)", "c.n",
         "c.text = 'tide'", "STARTSWITH(c.n, '5')", "c.deep.x = 1",
+        "c.yes IN (1, 'true')", "c.n IN ('5', true)", "c.list[0] IN (true)", "c.list IN (1, 2)",
         "c.list[9] = 1", "c.n = @text", "NOT c.text", "c.nothing = undefined",
     ],
 )  # fmt: skip
@@ -89,7 +91,12 @@ def test_a_condition_that_is_false_or_undefined_finds_nothing(condition: str) ->
         ("SELECT VALUE COUNT(c) FROM c", r"COUNT\(1\) alone"),
         ("SELECT * FROM c WHERE " + "(" * 200 + "true" + ")" * 200, "nested more than"),
         ("SELECT * FROM c WHERE " + "NOT " * 500 + "true", "nested more than"),
-        ("SELECT * FROM c WHERE c.n = " + "9" * 500, "too long"),
+        ("SELECT * FROM c WHERE c.n = " + "9" * 500, "beyond what can be kept"),
+        ("SELECT VALUE 1e999 FROM c", "beyond what can be kept"),
+        ("SELECT * FROM c WHERE " + " OR ".join(["c.n=1"] * 20_000), "more than 33000 words"),
+        ("SELECT * FROM c WHERE " + " OR ".join(["c.n=1"] * 502), "more than 500 OR"),
+        ("SELECT * FROM c WHERE " + " AND ".join(["c.n=1"] * 502), "more than 500 AND"),
+        ("SELECT * FROM c WHERE c.n IN (" + ",".join("1" * 16_001) + ")", "more than 16000 values"),
         ("SELECT * FROM c" + " " * 300_000, "longer than"),
     ],
 )
@@ -116,3 +123,34 @@ def test_pages_and_top_go_together() -> None:
     assert (rest.bodies, rest.last) == ((b"6", b"7"), None)
     exact = page_of(query_of("SELECT * FROM c"), items, 10)
     assert (len(exact.bodies), exact.last) == (10, None)
+
+
+def test_a_page_ends_after_so_much_work_also_where_it_has_found_nothing_yet() -> None:
+    items = [item({"id": str(number), "n": number}, number) for number in range(1, 1_001)]
+    terms = " OR ".join(f"c.n = {-number}" for number in range(499))
+    query = query_of(f"SELECT VALUE c.n FROM c WHERE {terms} OR c.n = 900")
+    found: list[bytes] = []
+    pages, place = 0, 0
+    while True:
+        page = page_of(query, items[place:], 100)
+        found += page.bodies
+        pages += 1
+        if page.last is None:
+            break
+        assert page.last.number - place <= WORK_MAX / 500 + 1
+        place = page.last.number
+    assert (found, pages) == ([b"900"], 6)
+    with pytest.raises(QueryProblem, match="Count by partition key"):
+        page_of(query_of(f"SELECT VALUE COUNT(1) FROM c WHERE {terms}"), items * 20, 100)
+
+
+def test_a_page_ends_after_so_many_bytes_and_the_next_one_goes_on() -> None:
+    items = [item({"id": str(number), "x": "x" * 1_000_000}, number) for number in range(1, 11)]
+    page = page_of(query_of("SELECT * FROM c"), items, 100)
+    assert page.last is not None
+    assert (len(page.bodies), page.last.number) == (5, 5)
+
+
+def test_top_of_none_is_nothing() -> None:
+    page = page_of(query_of("SELECT TOP 0 * FROM c"), [item(ITEM)], 10)
+    assert (page.bodies, page.last) == ((), None)

@@ -103,6 +103,29 @@ def test_a_request_that_is_signed_wrongly_is_refused_and_told_no_key(
     assert WELL_KNOWN_KEY not in told["message"]
 
 
+@pytest.mark.parametrize(
+    "number", ["1e999", "-1e999", "NaN", "Infinity", "-Infinity", "9" * 310, "1" + "0" * 5_000]
+)
+def test_a_number_that_no_double_holds_is_refused_and_never_stored(
+    world: World, number: str
+) -> None:
+    item = f'{{"id":"a","home":"h1","deep":[{{"n":{number}}}]}}'.encode()
+    assert "not valid JSON" in world.refused(400, 0, "POST", DOCS, body=item)
+    world.refused(400, 0, "POST", DOCS, body=b"{}", x_ms_documentdb_partitionkey=f"[{number}]")
+    given = f'[{{"name":"@n","value":{number}}}]'
+    asked = f'{{"query":"SELECT * FROM c WHERE c.n = @n","parameters":{given}}}'
+    query = {"content_type": "application/query+json"}
+    world.refused(400, 0, "POST", DOCS, body=asked.encode(), **query)
+    assert list(world.events.items()) == []
+
+
+@pytest.mark.parametrize("number", ["1.7e308", "-1.7e308", "5e-400", "9" * 300, "-0.0"])
+def test_a_number_that_a_double_holds_is_kept(world: World, number: str) -> None:
+    item = f'{{"id":"a","home":"h1","n":{number}}}'.encode()
+    response, told = world.ask("POST", DOCS, item)
+    assert (response.status, told["n"]) == (201, json.loads(number))
+
+
 def test_every_answer_says_what_it_cost_and_whose_it_is(world: World) -> None:
     response = world.create("a")
     headers = response.headers
@@ -189,6 +212,10 @@ def test_what_is_refused_says_why_in_the_services_own_numbers(world: World) -> N
     assert "range by range" in world.refused(400, 0, "GET", DOCS, a_im="Incremental Feed")
     assert "nothing at" in world.refused(404, 0, "GET", "/dbs/sensors/users")
     assert "does not serve PATCH" in world.refused(405, 0, "PATCH", f"{DOCS}/a")
+    batch = {"x_ms_cosmos_is_batch_request": "True"}
+    assert "transactional batches" in world.refused(405, 0, "POST", DOCS, body=b"[]", **batch)
+    of_key = "/dbs/sensors/colls/events/operations/partitionkeydelete"
+    assert "does not serve POST" in world.refused(405, 0, "POST", of_key)
     world.refused(400, 0, "POST", DOCS, body=b"{")
     world.refused(400, 0, "POST", DOCS, body=b"[1]")
     world.refused(413, 0, "POST", DOCS, body=b" " * (2 * 1024 * 1024 + 1))

@@ -30,6 +30,9 @@ class MadeEvent:
     def position(self) -> Position:
         return Position(self.offset, self.sequence_number)
 
+    def as_received(self) -> MadeEvent:
+        return self
+
     @property
     def size(self) -> int:
         return len(self.content)

@@ -26,6 +26,12 @@ def test_with_a_state_it_is_told_once_a_second() -> None:
     assert pace.tell_at == NEVER
 
 
+def test_the_first_outcome_is_told_at_once_with_a_state_too() -> None:
+    pace = Pace(Cadence(every_s=60.0), has_state=True)
+    pace.handled(1)
+    assert pace.tell_at <= 0.0
+
+
 def test_a_checkpoint_is_asked_for_after_so_many_events() -> None:
     pace = Pace(Cadence(every_events=100), told_at=0.0, has_state=True)
     pace.handled(99)

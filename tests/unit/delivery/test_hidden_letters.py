@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def failed(message: str) -> DeadLetter:
     try:
         raise ValueError(message)
     except ValueError as error:
-        return letter_of("0", MadeEvent(7), Failure(error, 5, "pod-1", 1_700_000_000.0))
+        return letter_of("0", MadeEvent(7), Failure.of(error, 5, "pod-1", 1_700_000_000.0))
 
 
 def written(letter: DeadLetter, place: str, folder: Path, patch: pytest.MonkeyPatch) -> DeadLetter:
@@ -85,7 +86,7 @@ def test_no_key_of_the_group_is_in_a_dead_letter_wherever_it_is_put(
 def test_a_trace_is_not_cut_inside_a_key(
     behind: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    letter = failed(f"{HUB_KEY}{'.' * behind}")
+    letter = replace(failed("long"), trace=f"ValueError: {HUB_KEY}{'.' * behind}\n")
     stored = written(letter, "{blob: {container: letters}}", tmp_path, monkeypatch)
     assert len(stored.trace) <= 8_000
     assert not Planted({"key": HUB_KEY}).found_in("the trace", stored.trace)

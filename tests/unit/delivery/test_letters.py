@@ -37,7 +37,7 @@ def failure() -> Failure:
     try:
         raise ValueError("no  such\nhome")
     except ValueError as error:
-        return Failure(error, 5, "pod-1", 1_700_000_000.0)
+        return Failure.of(error, 5, "pod-1", 1_700_000_000.0)
 
 
 @given(st.binary(max_size=40), st.dictionaries(st.binary(min_size=1, max_size=5), VALUES))

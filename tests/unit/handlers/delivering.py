@@ -68,14 +68,18 @@ class Delivery:
         letters: Letters | None = None,
         tools: Tools | None = None,
         stands: bool = False,
+        takes_one: bool | None = None,
         **others: Any,
     ) -> None:
-        names = handle.__code__.co_varnames
+        # `takes_one` says it for what has no code of its own.
+        seen = getattr(handle, "__code__", None)
+        names = seen.co_varnames if seen is not None else ()
         self.outcomes: list[Outcome] = []
         self.reports: list[Report] = []
         self.letters = letters or Letters()
         self.heard = Heard()
-        code = UserCode(handle, takes_one=names[:1] == ("event",), **others)
+        is_single = names[:1] == ("event",) if takes_one is None else takes_one
+        code = UserCode(handle, takes_one=is_single, **others)
         self.tools = tools or Tools(
             code,
             policy,

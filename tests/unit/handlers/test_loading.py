@@ -141,3 +141,13 @@ def test_a_hook_of_the_wrong_shape_is_said(folder: Path) -> None:
 
 def test_it_is_an_error_of_the_configuration() -> None:
     assert issubclass(HandlerError, SettingsError)
+
+
+@pytest.mark.parametrize("name", ["json.py", "logging.py", "tidegate.py", "azure.py"])
+def test_a_file_that_would_replace_a_module_of_python_or_of_tidegate_is_refused(
+    folder: Path, name: str
+) -> None:
+    write(folder, "def handle(events, context): ...\n", name)
+    before = sys.modules.get(name.removesuffix(".py"))
+    assert "Name the file otherwise" in problem(folder, f"{name}:handle")
+    assert sys.modules.get(name.removesuffix(".py")) is before

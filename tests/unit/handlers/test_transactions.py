@@ -23,7 +23,7 @@ LSNS = (2, 3, 3, 3, 4)
 
 def changes() -> Sequence[Change]:
     feeds = Feeds(Place("R=", (Feed(WHOLE, '"1"', 1),)))
-    page = [{"id": str(n), "_rid": f"r{n}", "_lsn": lsn} for n, lsn in enumerate(LSNS)]
+    page = [Change({"id": str(n), "_rid": f"r{n}", "_lsn": at}) for n, at in enumerate(LSNS)]
     found = feeds.take(feeds.current, page, {WHOLE: '"4"'}, 4)
     assert found is not None
     return found
@@ -100,7 +100,7 @@ async def test_what_is_no_change_of_the_call_cannot_be_marked() -> None:
 
     async def handle(events: list[Change], context: Context) -> None:
         stranger = Change({"id": "x", "_lsn": 99})
-        stranger.place = Place("R=", (Feed(WHOLE, '"99"', 99),))
+        stranger.put_at(Place("R=", (Feed(WHOLE, '"99"', 99),)))
         with pytest.raises(ValueError, match="not one of the events of this call"):
             context.checkpoint(stranger)
         seen.extend(events)

@@ -52,7 +52,7 @@ WORDS = [
         conditions.entity_not_found("ns:eventhub:telemetry~0|analytics"),
         "amqp:not-found",
         "The messaging entity 'ns:eventhub:telemetry~0|analytics' could not be found. "
-        "To know more visit https://aka.ms/sbResourceMgrExceptions.",
+        "To know more visit https://aka.ms/sbResourceMgrExceptions. ",
     ),
     (
         conditions.partition_out_of_range(2),
@@ -126,6 +126,7 @@ def test_an_answer_carries_the_status_of_its_error(error: HubError, status: int)
 def test_every_constructor_gives_a_condition_in_a_known_name_space() -> None:
     samples: dict[str, object] = {
         "int": 1,
+        "float": 60.0,
         "str": "x",
         "int | None": None,
         "Sequence[str]": ["x"],
@@ -142,7 +143,7 @@ def test_every_constructor_gives_a_condition_in_a_known_name_space() -> None:
             assert error.description, name
             assert error.condition in str(error)
             made += 1
-    assert made >= 26
+    assert made >= 29
 
 
 def test_a_long_name_from_a_client_is_clipped() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.hub_bench import Bench
 from support.hub_messages import data
 from support.hub_operations import RECEIVE, SEND, attempt, store_an_event
-from tidegate_hub.publisher import CREDIT_WITHOUT_TOKEN, MAX_HELD_BYTES
+from tidegate_hub.publisher import CREDIT, MAX_HELD_BYTES
 from unit.hub_server.test_faults_in_depth import bodies, send_together, stored
 
 
@@ -78,7 +78,7 @@ def test_a_sender_gets_no_more_credit_while_much_is_held_up(bench: Bench) -> Non
     bench.pass_time(5)
     peer.until_quiet()
     assert len(stored(bench)) == count
-    assert link.credit == CREDIT_WITHOUT_TOKEN
+    assert link.credit == CREDIT
 
 
 def test_throttles_that_have_ended_leave_no_allowance_behind(bench: Bench) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from support.hub_messages import annotated, batch, data
 from tidegate_amqp import DecodeError
+from tidegate_amqp.decode import check_value, decode_value
 from tidegate_amqp.encode import encode_described
 from tidegate_amqp.sections import BATCH_FORMAT, HEADER, SEQUENCE, VALUE
 from tidegate_hub.ingest import read_delivery
@@ -25,7 +26,7 @@ MESSAGES = {
     "a data section that is cut short": BODY[:-1],
     "a long data section that is cut short": b"\x00\x53\x75\xb0\x00\x00\x00\x09xy",
     "a data section that is a list": encode_described(0x75, b"\x45"),
-    "a data section that is null": encode_described(0x75, b"\x40"),
+    "a data section of text": encode_described(0x75, b"\xa1\x01x"),
     "bytes behind the last section": BODY + b"\x99",
     "the beginning of a section behind the last one": BODY + b"\x00",
     "an unknown section": encode_described(0x79, b"\x45"),
@@ -64,6 +65,58 @@ BATCHES = {
     "a data section that is a list": encode_described(0x75, b"\x45"),
     "annotations that are a list": b"\x00\x53\x72\x45" + batch(BODY),
 }
+
+
+# Well cut into sections, but what they hold is no AMQP value: readers could not decode it.
+HOLLOW = {
+    "a value of a map without its last value": encode_described(VALUE, b"\xc1\x04\x02\xa1\x01a"),
+    "a value of a map with a key alone": encode_described(VALUE, b"\xc1\x04\x01\xa1\x01a"),
+    "a value of a list that claims more": encode_described(VALUE, b"\xc0\x02\x05\x40"),
+    "a value of a list with bytes left over": encode_described(VALUE, b"\xc0\x03\x01\x40\x40"),
+    "a value of text that is not UTF-8": encode_described(VALUE, b"\xa1\x02\xff\xff"),
+    "a value of half a character": encode_described(VALUE, b"\x73\x00\x00\xd8\x00"),
+    "a value of lists in lists in lists": encode_described(VALUE, b"\xd0" * 3 + b"\x00" * 60),
+    "a sequence of an unknown type": encode_described(SEQUENCE, b"\xc0\x02\x01\x3f"),
+    "a sequence of an array that is cut short": (
+        encode_described(SEQUENCE, b"\xc0\x06\x01\xe0\x03\x02\xa1\x01")
+    ),
+    "application properties of broken text": (
+        encode_described(0x74, b"\xc1\x08\x02\xa1\x01a\xa1\x02\xff\xff") + BODY
+    ),
+    "application properties with a key alone": (
+        encode_described(0x74, b"\xc1\x04\x01\xa1\x01a") + BODY
+    ),
+    "properties that claim more": encode_described(0x73, b"\xc0\x02\x0d\x40") + BODY,
+    "a footer with a list as a key": BODY + encode_described(0x78, b"\xc1\x03\x02\x45\x40"),
+}
+MESSAGES |= HOLLOW
+WHOLE = {
+    "a body of null": encode_described(0x75, b"\x40"),
+    "a value of null": encode_described(VALUE, b"\x40"),
+    "a value of a described value": encode_described(VALUE, b"\x00\xa3\x01a\x45"),
+    "an array of texts": encode_described(VALUE, b"\xe0\x06\x02\xa1\x01a\x01b"),
+    "a map with a described key": encode_described(VALUE, b"\xc1\x06\x02\x00\x53\x01\x40\x40"),
+}
+
+
+@pytest.mark.parametrize("what", WHOLE)
+@pytest.mark.parametrize("message_format", [0, BATCH_FORMAT])
+def test_a_body_of_any_type_is_taken_as_it_is(what: str, message_format: int) -> None:
+    sent = batch(WHOLE[what]) if message_format else WHOLE[what]
+    assert read_delivery(sent, message_format).events == [WHOLE[what]]
+
+
+@given(st.binary(max_size=60))
+def test_a_value_is_taken_if_and_only_if_a_reader_can_decode_it(value: bytes) -> None:
+    try:
+        _, end = decode_value(value)
+    except DecodeError:
+        end = None
+    try:
+        checked = check_value(value, 0)
+    except DecodeError:
+        checked = None
+    assert checked == end
 
 
 @pytest.mark.parametrize("what", MESSAGES)

@@ -23,6 +23,9 @@ def put(peer: Peer, path: str, expires_at: float, key: str = DEFAULT_KEY) -> int
     answers.grant(1)
     peer.publish(requests, put_token(f"sb://localhost/{path}", token_for(path, expires_at, key)))
     (answer,) = peer.messages(answers, 1)
+    for link in (answers, requests):
+        link.detach()
+    peer.until(lambda: not session.links, "the hub's detaches")
     return int(part(answer.payload, APPLICATION_PROPERTIES)["status-code"])
 
 

@@ -19,7 +19,7 @@ from wsproto.events import (
     TextMessage,
 )
 
-from tidegate_hub.websocket import PATH, SUBPROTOCOL, WebSocket
+from tidegate_hub.websocket import PATH, SUBPROTOCOLS, WebSocket
 
 NOT_HERE = b"This port speaks AMQP 1.0, plain or over WebSockets at /$servicebus/websocket."
 
@@ -47,20 +47,38 @@ class Browser:
     def open(self) -> Browser:
         (accepted,) = self.say(request())
         assert isinstance(accepted, AcceptConnection)
-        assert accepted.subprotocol == SUBPROTOCOL
         return self
 
 
-def request(target: str = PATH, subprotocols: tuple[str, ...] = (SUBPROTOCOL,)) -> Request:
+def request(target: str = PATH, subprotocols: tuple[str, ...] = SUBPROTOCOLS[:1]) -> Request:
     return Request(host="localhost", target=target, subprotocols=list(subprotocols))
 
 
-def test_the_path_and_the_subprotocol_of_the_service_are_accepted() -> None:
-    Browser().open()
+@pytest.mark.parametrize("target", [PATH, f"{PATH}/"])
+@pytest.mark.parametrize(
+    ("offered", "taken"),
+    [
+        (("AMQPWSB10",), "AMQPWSB10"),
+        (("amqp",), "amqp"),
+        (("amqp", "AMQPWSB10"), "amqp"),
+        (("mqtt", "AMQPWSB10", "amqp"), "AMQPWSB10"),
+    ],
+)
+def test_the_first_subprotocol_of_the_service_that_is_offered_is_accepted(
+    target: str, offered: tuple[str, ...], taken: str
+) -> None:
+    (accepted,) = Browser().say(request(target, offered))
+    assert isinstance(accepted, AcceptConnection)
+    assert accepted.subprotocol == taken
 
 
 @pytest.mark.parametrize(
-    "target", [f"{PATH}?sdk=1", PATH.upper().replace("SERVICEBUS", "ServiceBus")]
+    "target",
+    [
+        f"{PATH}?sdk=1",
+        f"{PATH}/?sdk=1",
+        PATH.upper().replace("SERVICEBUS", "ServiceBus"),
+    ],
 )
 def test_the_path_may_have_a_query_and_any_case(target: str) -> None:
     (accepted,) = Browser().say(request(target))
@@ -73,8 +91,9 @@ def test_the_path_may_have_a_query_and_any_case(target: str) -> None:
         request("/"),
         request("/elsewhere"),
         request(f"{PATH}/more"),
+        request(f"{PATH}//"),
         request(subprotocols=()),
-        request(subprotocols=("amqp",)),
+        request(subprotocols=("mqtt",)),
     ],
 )
 def test_another_path_or_subprotocol_gets_a_404_that_explains(asked: Request) -> None:

@@ -46,13 +46,13 @@ def test_a_group_has_three_parts() -> None:
 
 
 def test_what_is_wrong_is_one_line_and_exit_code_2(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv(LEDGER_SECRET, raising=False)
     monkeypatch.setattr("sys.argv", ["tidegate", "ledger", "show", "--ledger", "x", "--group", "a"])
     with pytest.raises(SystemExit) as ended:
         main()
-    said = capsys.readouterr().err
+    said = capfd.readouterr().err
     assert ended.value.code == 2
     assert said.startswith("tidegate: ")
     assert said.count("\n") == 1

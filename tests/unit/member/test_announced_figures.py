@@ -120,6 +120,18 @@ def test_a_partition_that_is_stuck_is_told_at_once() -> None:
     assert shown(desk, "a").stuck == frozenset()
 
 
+def test_a_circuit_breaker_that_opens_is_told_at_once() -> None:
+    desk = alone()
+    stuck = frozenset({"0"})
+    nothing = MappingProxyType[str, Figures]({})
+    desk.tell("a", m.FiguresMeasured(desk.now, nothing, stuck))
+    assert shown(desk, "a").open_circuits == frozenset()
+    desk.tell("a", m.FiguresMeasured(desk.now, nothing, stuck, open_circuits=stuck))
+    assert shown(desk, "a").open_circuits == {"0"}
+    desk.tell("a", m.FiguresMeasured(desk.now, nothing, stuck))
+    assert shown(desk, "a").open_circuits == frozenset()
+
+
 def not_read(desk: Desk, trouble: str, *partitions: str) -> None:
     nothing = MappingProxyType[str, Figures]({})
     unread = frozenset(partitions)

@@ -62,15 +62,52 @@ def test_a_steady_flow_is_checkpointed_once_in_each_period() -> None:
     assert len(writes(desk)) - before == 1 + 30.0 / EVERY_S
 
 
-def test_a_take_over_counts_as_a_write() -> None:
+def taken_over() -> Desk:
+    """A member that has just begun to read."""
     desk = Desk("0")
     desk.join("a")
     while desk.reading("a") != ["0"]:
         pass_time(desk, 0.5)
+    return desk
+
+
+def test_the_first_events_of_a_tenure_are_checkpointed_at_once_and_the_next_when_it_is_time() -> (
+    None
+):
+    desk = taken_over()
     desk.handled("a", "0", 3)
-    assert desk.listing().checkpoints["0"].position == Position("-1", -1)
-    pass_time(desk, EVERY_S)
     assert desk.listing().checkpoints["0"].position == Position("3", 3)
+    before = len(writes(desk))
+    desk.handled("a", "0", 4)
+    pass_time(desk, EVERY_S - 0.5)
+    assert desk.listing().checkpoints["0"].position == Position("3", 3)
+    pass_time(desk, 0.5)
+    assert desk.listing().checkpoints["0"].position == Position("4", 4)
+    assert len(writes(desk)) == before + 1
+
+
+def test_a_member_that_dies_sooner_than_a_checkpoint_is_due_makes_progress_in_each_life() -> None:
+    desk = Desk("0")
+    for life in range(4):
+        desk.join("a", life=str(life), checkpoint_every_s=60.0)
+        while desk.reading("a") != ["0"]:
+            pass_time(desk, 0.5)
+        at = desk.listing().checkpoints["0"].position.sequence
+        assert at == life * 10 - 1
+        desk.handled("a", "0", at + 10)
+        pass_time(desk, 1.5)
+        desk.handled("a", "0", at + 20)
+        pass_time(desk, 1.5)
+        # It dies: what it kept in memory is gone, and its lease ends.
+        desk.kept["a"].clear()
+        desk.now += 2 * MemberSettings("a").lease_s
+
+
+def test_a_take_over_without_any_event_writes_no_checkpoint_but_its_own() -> None:
+    desk = taken_over()
+    before = len(writes(desk))
+    pass_time(desk, 3 * EVERY_S)
+    assert len(writes(desk)) == before
 
 
 def lapse(desk: Desk) -> None:

@@ -171,6 +171,7 @@ def test_rule_4_a_higher_epoch_in_the_checkpoint_ends_the_tenure() -> None:
     stands = desk.listing().checkpoints["0"]
     other = WriteCheckpoint("0", stands.etag, Position("9", 9), 6, "of another")
     desk.ledger.perform_at(other, desk.now)
+    desk.handled("a", "0", 4)
     desk.now += 5.0
     desk.renew("a")
     desk.tell("a", m.Woken(desk.now))

@@ -57,7 +57,7 @@ class Served:
         self.found: dict[GroupKey, Document] = {}
         for key in (HOMES, BILLING):
             self.put(key)
-        self.console = Console(self, admission, lambda: 1_800_000_000.0)
+        self.console = Console(self, admission, lambda: 1_800_000_000.0, lambda: True)
         self.url = ""
 
     def documents(self) -> list[tuple[GroupKey, Document]]:

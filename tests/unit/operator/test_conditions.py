@@ -97,6 +97,21 @@ def test_a_batch_that_fails_again_and_again_is_told_with_its_partition_and_pod()
     assert looks.says("Ready") == ("True", "Ready")
 
 
+def test_an_open_circuit_breaker_is_told_with_its_partition_and_how_to_resume() -> None:
+    seen = group(2, 4)
+    seen.members["m0"] = presence("m0", stuck=frozenset({"0"}))
+    halted = frozenset({"3"})
+    seen.members["m1"] = presence("m1", stuck=halted, open_circuits=halted)
+    looks = looked(seen)
+    assert looks.says("Stuck") == ("True", "CircuitOpen")
+    said = message(looks, "Stuck")
+    assert "recent events of partition 3" in said and "kubectl logs -n default m1" in said
+    assert "kubectl consumergroup pause and resume -n default" in said
+    assert looks.told["state"] == "Stuck"
+    seen.members["m1"] = presence("m1")
+    assert looks.look(after_s=1.0).says("Stuck") == ("True", "HandlerFails")
+
+
 def test_a_handler_that_hangs_is_told_until_another_member_has_the_partition() -> None:
     seen = group(2, 4)
     hangs = frozenset({"1"})

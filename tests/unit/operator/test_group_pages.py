@@ -188,7 +188,7 @@ class Nothing:
     def alive(self, _: float) -> Verdict:
         return Verdict(True, "alive")
 
-    def ready(self) -> Verdict:
+    def ready(self, _now: float, /) -> Verdict:
         return Verdict(True, "ready")
 
 

@@ -103,17 +103,17 @@ def test_a_loop_of_the_leader_that_stands_still_is_not_alive(process: Process) -
 
 
 def test_an_operator_is_ready_when_it_has_been_told_of_everything(process: Process) -> None:
-    ready = process.health.ready()
+    ready = process.health.ready(0.0)
     assert not ready.is_good and "not told of everything" in ready.reason
     process.vitals.watches.complete.set()
-    assert process.health.ready().is_good
+    assert process.health.ready(0.0).is_good
     process.health.is_stopping = True
-    assert not process.health.ready().is_good
+    assert not process.health.ready(0.0).is_good
 
 
 def test_what_keeps_it_from_being_ready_is_said(process: Process) -> None:
     process.vitals.watches.trouble = "list pods: it may not list pods. Give its role this verb"
-    assert "may not list pods" in process.health.ready().reason
+    assert "may not list pods" in process.health.ready(0.0).reason
 
 
 def test_a_status_that_cannot_be_written_is_said_and_makes_nobody_unready(
@@ -124,7 +124,7 @@ def test_a_status_that_cannot_be_written_is_said_and_makes_nobody_unready(
     for _ in range(3):
         untold.failed(HOME, ValueError("its role may not patch its status"))
     untold.events_failed, untold.events_lost = 5, 2
-    ready = process.health.ready()
+    ready = process.health.ready(0.0)
     assert ready.is_good and process.alive()[0]
     assert "default/home: its role may not patch its status" in ready.reason
     found = process.metrics()
@@ -134,7 +134,7 @@ def test_a_status_that_cannot_be_written_is_said_and_makes_nobody_unready(
     assert found["tidegate_operator_events_lost_total"] == 2
     untold.written(HOME)
     assert process.metrics()["tidegate_operator_groups_untold"] == 0
-    assert "cannot" not in process.health.ready().reason
+    assert "cannot" not in process.health.ready(0.0).reason
 
 
 def test_metrics_have_the_names_that_dashboards_use(process: Process) -> None:

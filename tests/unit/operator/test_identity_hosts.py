@@ -235,3 +235,34 @@ def test_the_condition_says_what_was_refused_and_what_to_do_and_the_pods_run(
     assert "identityHosts" in message and "give the group a key" in message
     assert world.deployment is not None and not world.ledger.performed and not world.ledger.is_open
     assert Identity.made == 0
+
+
+@pytest.mark.parametrize(
+    "char", ["\t", "\n", "\r", "\0", " ", "\x1b", "\u2028", "\u200b", "\u3002"]
+)
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://homes{}.blob.core.windows.net",
+        "https://homes.blob.core.windows.net{}",
+        "{}https://homes.blob.core.windows.net",
+        "https:{}//homes.blob.core.windows.net",
+        "https://storage.attacker.example{}.blob.core.windows.net",
+        "homes.blob.core.{}windows.net",
+    ],
+)
+def test_a_host_with_a_character_that_readers_of_urls_pass_over_is_refused(
+    address: str, char: str
+) -> None:
+    """Python's reader leaves tabs and line ends out: what is asked then is not what was written."""
+    with pytest.raises(IdentityRefusedError) as told:
+        check("here", address.format(char), STORAGE)
+    assert str(told.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "entry", ["ho\tmes.net", "ho\nmes.net", "bloK.net", "ho mes.net", "a\0b", "h\u3002net"]
+)
+def test_a_host_that_is_none_cannot_be_allowed(entry: str) -> None:
+    with pytest.raises(SettingsError, match="write a host"):
+        hosts_of("--identity-storage-hosts", entry.replace("bloK", "blo\u212a"))

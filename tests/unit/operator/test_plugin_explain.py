@@ -177,6 +177,28 @@ def test_the_page_says_why_what_would_change_it_and_what_was_decided() -> None:
     assert "What if" not in text
 
 
+@pytest.mark.parametrize("waiting", [0, 400_000])
+def test_what_the_operator_calls_enough_is_not_called_too_few_in_the_same_answer(
+    waiting: int,
+) -> None:
+    world = world_of(20.0, 600.0)
+    document, policy = resource(world), report_of(world).policy
+    document["status"]["scaling"].update(
+        reason="AsNeeded", message="160 events/s arrive: that is enough", wanted=world.replicas
+    )
+    for each in document["status"]["partitionStates"]:
+        each["lag"] = waiting // 8
+    found = explain(document, policy, world.now)
+    text = "\n".join(page(found))
+    assert "that is enough" in text and "called for" not in text
+    would = as_document(found)["wouldChange"]
+    assert 0 not in (would["moreFromArriving"], would["moreFromLag"])
+    if waiting:
+        assert "if consumers do not keep up with what arrives and waits" in text
+        document["status"]["scaling"]["wanted"] = world.replicas + 2
+        assert "more are called for" in "\n".join(page(explain(document, policy, world.now)))
+
+
 def test_a_size_that_cannot_grow_says_what_the_most_is() -> None:
     world = world_of(90.0, 600.0)
     text = "\n".join(page(explain(resource(world), report_of(world).policy, world.now)))

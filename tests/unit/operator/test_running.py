@@ -87,7 +87,7 @@ async def test_groups_that_are_there_and_groups_that_come_are_looked_after(api: 
         found = api.get(CONSUMER_GROUP, "homes", "late")
         assert found is not None
         await wait_until_async(lambda: found_status(api, "late"), SOON, "its status")
-        assert one.operator.health.ready().reason == "2 groups; leads"
+        assert one.operator.health.ready(0.0).reason == "2 groups; leads"
         assert one.operator.health.alive(asyncio.get_running_loop().time()).is_good
         await one.end()
     lease = api.get(LEASE, "homes", "tidegate-operator")
@@ -239,9 +239,9 @@ async def test_an_operator_waits_for_its_kind_and_says_so(api: SmallApi) -> None
     async with running(api) as one:
         health = one.operator.health
         await wait_until_async(
-            lambda: "CustomResourceDefinition" in health.ready().reason, SOON, "the reason"
+            lambda: "CustomResourceDefinition" in health.ready(0.0).reason, SOON, "the reason"
         )
-        assert not health.ready().is_good
+        assert not health.ready(0.0).is_good
         api.has_kind = True
         put_group(api)
         await until_made(api, "activity")

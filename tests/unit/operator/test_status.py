@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tidegate.group_file.names import camel_name
 from tidegate.model import Figures
+from tidegate_operator.local.shown import table
 from tidegate_operator.model import Ends, Steps, Wish
 from tidegate_operator.spec_status import ConditionShape, MemberShape, PartitionShape, StatusShape
 from tidegate_operator.status import MEMBERS_TOLD, PARTITIONS_TOLD, changed
@@ -35,6 +37,7 @@ def test_the_columns_say_what_there_is() -> None:
         "observedGeneration": 1,
         "source": "eventhubs",
         "state": "Balanced",
+        "message": "Everybody owns what is due, and nothing moves.",
         "ready": "2/2",
         "wanted": 2,
         "replicas": 2,
@@ -46,6 +49,39 @@ def test_the_columns_say_what_there_is() -> None:
         "partitions": 4,
         "owned": 4,
     }
+
+
+@pytest.mark.parametrize(
+    ("make", "state", "type"),
+    [
+        (lambda: group(2, 4), "Balanced", "Balanced"),
+        (lambda: stuck(group(2, 4)), "Stuck", "Stuck"),
+        (lambda: stuck(short(group(2, 4))), "Stuck", "Stuck"),
+        (lambda: short(group(2, 4)), "Joining", "Ready"),
+        (lambda: group(0), "NoPods", "Ready"),
+    ],
+    ids=["in order", "stuck", "stuck and one has not joined", "joining", "none"],
+)
+def test_the_word_and_the_message_are_of_one_condition(
+    make: Callable[[], Seen], state: str, type: str
+) -> None:
+    told = status(make())
+    message = next(each["message"] for each in told["conditions"] if each["type"] == type)
+    assert (told["state"], told["message"]) == (state, message)
+    columns = table([{"metadata": {"name": "home"}, "spec": {}, "status": told}], NOW, is_wide=True)
+    assert columns[1].endswith(message)
+
+
+def short(seen: Seen) -> Seen:
+    """One pod has not joined yet."""
+    seen.pods["m0"] = pod("m0", is_ready=False, age_s=5.0)
+    return seen
+
+
+def stuck(seen: Seen) -> Seen:
+    """A handler fails again and again there."""
+    seen.members["m1"] = presence("m1", stuck=frozenset({"1", "3"}))
+    return seen
 
 
 def test_each_partition_has_owner_epoch_position_and_lag() -> None:

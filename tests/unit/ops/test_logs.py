@@ -8,7 +8,8 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -183,3 +184,57 @@ def test_a_line_that_cannot_be_made_names_its_place_and_shows_no_argument(
     logging.getLogger("tidegate.x").warning("%d", "hunter2-hunter2")
     assert "test_logs.py" in stream.getvalue() and "cannot be made" in stream.getvalue()
     assert "hunter2" not in stream.getvalue() + "".join(capsys.readouterr())
+
+
+LONG = "eyJ-" * 250_000
+
+
+def log_long_arguments(log: logging.Logger) -> None:
+    log.warning("%s and %s", LONG, LONG)
+    log.warning("%(text)s", {"text": LONG})
+    log.warning("%r", LONG.encode())
+    log.warning(LONG)
+    log.warning("in a field", extra={"tidegate": {"deep": [{"text": LONG}]}})
+
+
+def log_long_errors(log: logging.Logger) -> None:
+    many = ExceptionGroup("many", [ValueError(LONG) for _ in range(10_000)])
+    error: BaseException = many
+    for _ in range(10_000):
+        above = ValueError("above")
+        above.__context__ = error
+        error = above
+    log.warning("failed: %s", ValueError(LONG), exc_info=error)
+    log.warning("failed", exc_info=many)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("say", [log_long_arguments, log_long_errors])
+def test_a_line_costs_little_whatever_is_logged(
+    top: logging.Logger, say: Callable[[logging.Logger], None], as_json: bool
+) -> None:
+    stream = io.StringIO()
+    logs.set_up(Secrets(["hunter2-hunter2"]), as_json=as_json, stream=stream)
+    began = time.thread_time()
+    say(logging.getLogger("tidegate.x"))
+    assert time.thread_time() - began < 0.5
+    written = stream.getvalue()
+    assert "left out" in written and "cannot be made" not in written
+    assert len(written) < 200_000
+
+
+def test_a_line_that_cannot_be_made_for_an_error_that_cannot_be_said_is_one_line(
+    top: logging.Logger,
+) -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise self
+
+    class Mute:
+        def __str__(self) -> str:
+            raise MuteError
+
+    stream = io.StringIO()
+    logs.set_up(Secrets(), as_json=True, stream=stream)
+    logging.getLogger("tidegate.x").warning("%s", Mute())
+    assert "cannot be made: MuteError: (no text: its __str__ raised MuteError)" in stream.getvalue()

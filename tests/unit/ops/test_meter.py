@@ -167,6 +167,23 @@ def test_a_partition_whose_handler_has_halted_is_told_as_stuck_however_few_its_a
     assert world.meter.stuck() == frozenset(), "it is tried again"
 
 
+def test_a_partition_whose_circuit_breaker_is_open_is_told_until_an_event_is_handled() -> None:
+    world = World()
+    opened = Report("circuit-open", "0", "the handler fails on 20 of the last 20 events")
+    world.observer.hear(facts.Reported(world.now, opened))
+    assert world.meter.open_circuits() == world.meter.stuck() == {"0"}
+    # A probe that fails.
+    failed = facts.BatchFailed(world.now, "0", 1, 3, "ValueError: bad", is_stuck=True)
+    world.observer.hear(failed)
+    assert world.meter.open_circuits() == {"0"}
+    assert world.board.rows(world.now, WALL)[0].note == "Circuit breaker open: ValueError: bad"
+    world.observer.hear(handled("0", 90))
+    assert world.meter.open_circuits() == world.meter.stuck() == frozenset()
+    world.observer.hear(facts.Reported(world.now, opened))
+    world.observer.hear(facts.ReaderOpened(world.now, "0", 8, None))
+    assert world.meter.open_circuits() == frozenset(), "a resumed partition begins anew"
+
+
 def test_what_retention_took_is_told_for_ten_minutes() -> None:
     world = World(Position("10", 10))
     world.work(149, 100, 0.1)

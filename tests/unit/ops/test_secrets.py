@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import logging
+import time
 from urllib.parse import quote, unquote
 
 import pytest
@@ -146,3 +147,44 @@ def test_no_way_of_logging_gets_around_it(as_json: bool) -> None:
     assert "failed with" in written
     assert "ValueError" in written
     assert not secret_parts(written), written
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "eyJ-",
+        "eyJabcdefgh.",
+        "Bearer ",
+        "sig=",
+        "%26sig%3D",
+        "=",
+        "A",
+        "A" * 85 + "=",
+        "Password = ",
+    ],
+)
+def test_a_megabyte_of_any_text_is_searched_in_an_instant(unit: str) -> None:
+    """The process can do nothing else meanwhile, and the text may be an event that anybody sent."""
+    secrets, text = Secrets([EVENTS, "=" * 1_000]), (unit * 1_000_000)[:1_000_000]
+    began = time.thread_time()
+    shown = secrets.hide(text)
+    assert time.thread_time() - began < 0.1
+    assert len(shown) < 20_000
+
+
+def test_a_token_is_hidden_where_a_hyphen_stands_before_it() -> None:
+    for before in ("x-", "token=-", "a.b-c-"):
+        assert JWT not in Secrets().hide(f"{before}{JWT} refused")
+
+
+def test_a_key_that_a_long_text_is_cut_in_leaves_no_part() -> None:
+    key = base64.b64encode(bytes(range(100, 164))).decode()
+    for more in range(0, 100, 9):
+        shown = Secrets().hide("x" * more + f" {key}" * 1_000)
+        assert not any(key[at : at + 8] in shown for at in range(len(key) - 8))
+
+
+def test_to_learn_a_long_secret_takes_an_instant() -> None:
+    began = time.thread_time()
+    Secrets(["=" * 200_000])
+    assert time.thread_time() - began < 0.1

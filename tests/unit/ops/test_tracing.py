@@ -122,7 +122,7 @@ def test_a_handler_that_fails_is_an_error_in_its_span(is_raised: bool) -> None:
             raise error
     else:
         with around.handling("3", [TracedEvent()]):
-            around.call_failed(error)
+            around.call_failed("ValueError", f"ValueError: {error}", "Traceback ...")
     (failed,) = traces.finished()
     assert failed.status.status_code is StatusCode.ERROR
     (told,) = failed.events

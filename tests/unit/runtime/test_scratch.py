@@ -31,6 +31,36 @@ def test_two_living_processes_never_have_one_file(tmp_path: Path) -> None:
     first.close()
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), [("scratch.a", "scratch.b"), ("a", "a.b"), ("a.b", "a.c"), (".a", ".b")]
+)
+def test_files_whose_names_differ_share_nothing(tmp_path: Path, one: str, other: str) -> None:
+    first, second = Scratch(tmp_path / one), Scratch(tmp_path / other)
+    first.write(LEASES)
+    second.write((("1", "another"),))
+    assert first.read() == LEASES
+    second.remove()
+    first.close()
+    assert {path.name for path in tmp_path.iterdir()} > {one, f"{one}.lock"}
+    with pytest.raises(ScratchTakenError):
+        Scratch(tmp_path / other)
+    second.close()
+
+
+def test_one_file_by_two_names_is_one_file(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "leases")
+    first = Scratch(tmp_path / "leases")
+    with pytest.raises(ScratchTakenError, match="belongs to a process that still runs"):
+        Scratch(tmp_path / "link")
+    first.close()
+
+
+@pytest.mark.parametrize("name", ["a.lock", "a.new"])
+def test_a_name_that_may_be_another_files_lock_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ScratchTakenError, match="Name it otherwise"):
+        Scratch(tmp_path / name)
+
+
 @pytest.mark.parametrize("content", ["", "{", "[1]", '"text"'])
 def test_a_file_that_cannot_be_read_is_one_with_nothing_in_it(tmp_path: Path, content: str) -> None:
     (tmp_path / "leases").write_text(content, encoding="utf-8")

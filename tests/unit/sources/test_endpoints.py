@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -152,6 +153,7 @@ class Stub:
         self.closed = 0
 
     async def _say(self, answer: Any) -> Any:
+        await asyncio.sleep(0)
         if not self._understands:
             raise NotUnderstoodError("the service said something new")
         return answer
@@ -210,6 +212,15 @@ async def test_the_sdk_reads_from_the_first_that_is_not_understood_and_that_is_t
     (line,) = said
     assert "the service said something new" in line
     assert "transport: sdk" in line
+
+
+async def test_who_asked_before_the_change_gets_the_answer_of_the_sdk_too() -> None:
+    source, said = chosen(native=False, sdk=True)
+    assert (
+        await asyncio.gather(*(source.end("0") for _ in range(3)))
+        == [PartitionEnd(1, "1", None, NOW)] * 3
+    )
+    assert len(said) == 1
 
 
 async def test_a_reader_that_stops_to_understand_is_opened_again_by_the_sdk() -> None:

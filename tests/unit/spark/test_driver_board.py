@@ -21,7 +21,7 @@ class Place:
 
     @property
     def is_ready(self) -> bool:
-        return Health(self.board, NOW).ready().is_good
+        return Health(self.board, NOW).ready(self.now).is_good
 
 
 def test_a_driver_is_ready_when_as_many_members_have_joined_as_are_expected() -> None:

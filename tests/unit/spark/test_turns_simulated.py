@@ -64,7 +64,7 @@ class World:
                 place = self.places[each.partition]
                 self.places[each.partition] = replace(place, position=each.position)
             self.done.update(event for event in read if event[0] in still)
-        for suspect in self.turns.asides():
+        for suspect in self.turns.asides(self.now)[0]:
             turn = suspect.turns[0]
             self.aside[(turn.partition, turn.to)] += 1
             place = self.places[turn.partition]
@@ -122,3 +122,43 @@ def test_poison_is_found_in_few_batches() -> None:
     # All attempts at the beginning and at the end, and halvings of 16 partitions and of 1,000
     # events between them; what is left of a range that passed is not begun anew.
     assert made.batches < 45
+
+
+def test_a_pipeline_that_always_fails_puts_19_events_aside_and_a_success_goes_on() -> None:
+    policy = Policy(OnFailure.DEAD_LETTER, 2, backoff=Backoff(0.5, 2.0))
+    broken = frozenset(("0", number) for number in range(100))
+    made = world(policy, 2, 100, broken)
+    for _ in range(2_000):
+        made.step(Limit(events=160), None, False)
+    assert made.aside == Counter(("0", number) for number in range(19))
+    assert made.done == Counter(("1", number) for number in range(100)), "others go on"
+    assert made.places["0"].position.sequence == 18
+    before, at = made.batches, made.now
+    while made.now < at + 300.0:
+        made.step(Limit(events=160), None, False)
+    assert 9 <= made.batches - before <= 11, "one probe in 30 s"
+    made.poison = frozenset()
+    for _ in range(2_000):
+        made.step(Limit(events=160), None, False)
+    whole = {(name, number) for name in "01" for number in range(100)}
+    assert made.done == Counter(whole - set(made.aside))
+
+
+def test_a_rewind_past_the_events_and_a_partition_that_comes_back_begin_with_a_closed_breaker() -> (
+    None
+):
+    policy = Policy(OnFailure.DEAD_LETTER, 2, backoff=Backoff(0.5, 2.0))
+    made = world(policy, 1, 100, frozenset(("0", number) for number in range(100)))
+    for _ in range(2_000):
+        made.step(Limit(), None, False)
+    assert made.turns.breaker("0").is_open
+    rewound = replace(made.places["0"], position=Position("o49", 49))
+    made.places["0"] = rewound
+    made.step(Limit(), None, False)
+    assert not made.turns.breaker("0").is_open
+    for _ in range(2_000):
+        made.step(Limit(), None, False)
+    assert made.turns.breaker("0").is_open
+    made.places.clear()
+    made.step(Limit(), None, False)
+    assert not made.turns.breaker("0").is_open

@@ -3,6 +3,11 @@
 Rules:
 - It is the service's JSON as it came. In the latest-version mode that is the item, with `_lsn` and
   `_ts`; with all versions and deletes it is `current`, `previous` and `metadata`.
+- The mode alone decides which of the two it is, never the content: an item of a user may have a
+  property `metadata` or `current` of its own.
+- A change without a log sequence number cannot be put in order: it is refused, never passed over.
+- A handler may change the dict. Its place, its times and its content as a dead letter are those of
+  the change as it came.
 - Changes of one transaction have one LSN and come in one page. Behind each but the last of them
   there is no place to go on from: their position is the one before the transaction.
 """
@@ -10,34 +15,61 @@ Rules:
 from __future__ import annotations
 
 import json
+import marshal
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tidegate.model import Position
+from tidegate.model import NO_SEQUENCE, Position
 from tidegate.sources.cosmos.places import Place
+from tidegate.sources.cosmos.settings import FeedMode
 
 # Letters of changes that share an LSN are told apart by so many numbers.
 _OF_ONE_LSN = 1_000_000
+
+
+class ChangeError(ValueError):
+    """An item of a page is no change of the feed; the message says what it lacks and what to do."""
 
 
 class Change(dict[str, Any]):
     """See the module."""
 
     # No `__slots__`: a dict's own are not enough for pickling by users' code.
-    place: Place
-    # Whether reading can go on behind it.
-    is_place: bool
+    _place: Place
     _size: int | None
+    _said: bytes
     # Which of its transaction it is.
-    number: int
+    _number: int
 
-    def __init__(self, said: dict[str, Any]) -> None:
+    def __init__(self, said: dict[str, Any], mode: FeedMode = FeedMode.LATEST_VERSION) -> None:
         super().__init__(said)
+        self._mode = mode
+        self._has_envelope = mode is FeedMode.ALL_VERSIONS_AND_DELETES
+        # As it came. Of all ways to keep a copy this one costs least.
+        self._said = marshal.dumps(said)
+        metadata = self.metadata
+        found = _lsn(metadata.get("lsn") if self._has_envelope else said.get("_lsn"))
+        self._lsn = NO_SEQUENCE if found is None else found
+        at = metadata.get("crts") if self._has_envelope else said.get("_ts")
+        self._enqueued_at = float(at) if isinstance(at, int | float) else None
         self._size = None
-        self.is_place, self.number = True, 0
+        self._is_place, self._number = True, 0
 
     # --- in order
+
+    def put_at(self, place: Place, *, is_place: bool = True) -> None:
+        """Say where it stands in its feed: told once, by the source."""
+        self._place, self._is_place = place, is_place
+
+    @property
+    def place(self) -> Place:
+        return self._place
+
+    @property
+    def is_place(self) -> bool:
+        """Whether reading can go on behind it."""
+        return self._is_place
 
     @property
     def position(self) -> Position:
@@ -47,7 +79,7 @@ class Change(dict[str, Any]):
     @property
     def lsn(self) -> int:
         """The log sequence number of the service's range at this change."""
-        return lsn_of(self)
+        return self._lsn
 
     @property
     def sequence_number(self) -> int:
@@ -60,17 +92,20 @@ class Change(dict[str, Any]):
     @property
     def enqueued_at(self) -> float | None:
         """When it was written, in seconds since 1970."""
-        metadata = self.get("metadata")
-        at = self.get("_ts")
-        if at is None and isinstance(metadata, dict):
-            at = metadata.get("crts")
-        return float(at) if isinstance(at, int | float) else None
+        return self._enqueued_at
+
+    def as_received(self) -> Change:
+        """The change without what anybody changed in it."""
+        change = Change(marshal.loads(self._said), self._mode)
+        change.put_at(self._place, is_place=self._is_place)
+        change._number, change._size = self._number, self._size
+        return change
 
     @property
     def letter_place(self) -> Position:
         """As its dead letter is called: one name for each change, whatever shares its LSN."""
-        item = self.get("metadata") or self
-        said = f"{item.get('_rid')}/{item.get('id', self.get('id'))}/{self.number}"
+        item = self.current or self.previous or self.metadata
+        said = f"{item.get('_rid')}/{item.get('id')}/{self._number}"
         mark = zlib.crc32(said.encode(errors="surrogatepass")) % _OF_ONE_LSN
         number = self.lsn * _OF_ONE_LSN + mark
         return Position(self.offset, number)
@@ -80,22 +115,27 @@ class Change(dict[str, Any]):
     @property
     def operation(self) -> str:
         """`create`, `replace` or `delete`; `upsert` where only the latest version is told."""
-        metadata = self.get("metadata")
-        said = metadata.get("operationType") if isinstance(metadata, dict) else None
-        return str(said) if said else "upsert"
+        return str(self.metadata.get("operationType") or "upsert")
 
     @property
     def current(self) -> dict[str, Any]:
         """The item as it is after the change; empty after a delete."""
-        if "metadata" not in self or "current" not in self:
-            return {} if self.operation == "delete" else self
-        return dict(self["current"] or {})
+        return self._part("current") if self._has_envelope else self
 
     @property
     def previous(self) -> dict[str, Any] | None:
         """The item as it was before, where the service tells that."""
-        before = self.get("previous") if "metadata" in self else None
-        return before if isinstance(before, dict) else None
+        return self._part("previous") or None
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The service's words about the change itself; empty in the latest-version mode."""
+        return self._part("metadata")
+
+    def _part(self, name: str) -> dict[str, Any]:
+        """A part of the envelope; empty where there is no envelope, or no such part."""
+        said = self.get(name) if self._has_envelope else None
+        return said if isinstance(said, dict) else {}
 
     @property
     def properties(self) -> dict[str, Any]:
@@ -113,7 +153,8 @@ class Change(dict[str, Any]):
     @property
     def content(self) -> bytes:
         """It as JSON: what a dead letter keeps."""
-        text = json.dumps(self, ensure_ascii=False, separators=(",", ":"))
+        said = marshal.loads(self._said)
+        text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
         # JSON may hold halves of characters, which are no Unicode text.
         return text.encode(errors="surrogatepass")
 
@@ -129,31 +170,40 @@ class Change(dict[str, Any]):
         return dict(self)
 
     def __repr__(self) -> str:
-        return f"Change(lsn={self.lsn}, id={self.get('id')!r}, operation={self.operation!r})"
+        id = self.current.get("id", self.metadata.get("id"))
+        return f"Change(lsn={self.lsn}, id={id!r}, operation={self.operation!r})"
 
 
-def lsn_of(said: dict[str, Any]) -> int:
-    """Where in its range's log a change is."""
-    metadata = said.get("metadata")
-    lsn = said.get("_lsn")
-    if lsn is None and isinstance(metadata, dict):
-        lsn = metadata.get("lsn")
-    return int(lsn) if lsn is not None else -1
+def change_of(said: dict[str, Any], mode: FeedMode) -> Change:
+    """A change of a page as the service sent it. Raises ChangeError."""
+    change = Change(said, mode)
+    if change.lsn == NO_SEQUENCE:
+        where = "metadata.lsn" if mode is FeedMode.ALL_VERSIONS_AND_DELETES else "_lsn"
+        raise ChangeError(
+            f"the feed has a change (id {str(change.current.get('id'))[:60]!r}) without a log "
+            f"sequence number ({where}), so it cannot be put in order. Nothing of its page was "
+            "handed out. Read a container of Azure Cosmos DB or of tidegate-cosmos: this server "
+            "does not serve the whole change feed."
+        )
+    return change
 
 
-def placed(
-    page: Sequence[dict[str, Any]], handled: int, size: int | None
-) -> Iterator[tuple[Change, bool]]:
+def _lsn(said: Any) -> int | None:
+    """A log sequence number as the service writes it; None where it is none."""
+    if isinstance(said, str) and said.isascii() and said.isdecimal():
+        return int(said)
+    is_number = isinstance(said, int) and not isinstance(said, bool)
+    return said if is_number and said > NO_SEQUENCE else None
+
+
+def placed(page: Sequence[Change], handled: int, size: int | None) -> Iterator[tuple[Change, bool]]:
     """The changes of a page that are not handled yet, and whether each ends its transaction."""
     share = None if size is None or not page else max(size // len(page), 1)
     number = 0
-    for index, said in enumerate(page):
-        lsn = lsn_of(said)
-        if lsn <= handled:
+    for index, change in enumerate(page):
+        if change.lsn <= handled:
             continue
-        change = Change(said)
         change._size = share
-        number = number + 1 if index and lsn_of(page[index - 1]) == lsn else 0
-        change.number = number
-        ends = index + 1 == len(page) or lsn_of(page[index + 1]) != lsn
-        yield change, ends
+        number = number + 1 if index and page[index - 1].lsn == change.lsn else 0
+        change._number = number
+        yield change, index + 1 == len(page) or page[index + 1].lsn != change.lsn

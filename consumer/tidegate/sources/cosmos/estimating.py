@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tidegate.ports import SourceError
-from tidegate.sources.cosmos.change import Change, lsn_of
 from tidegate.sources.cosmos.pages import Pages
 from tidegate.sources.cosmos.places import Feed, Place
 from tidegate.sources.cosmos.ranges import FeedRange
@@ -61,12 +60,12 @@ async def _of_feed(pages: Pages, feed: Feed, rid: str) -> Waiting:
     page = await pages.page(feed, rid, 1)
     if set(page.answer.tokens) != {feed.range}:
         return await _of_parts(pages, feed, rid)
-    if not page.items:
+    if not page.changes:
         return Waiting(0, reach=(Reach(feed.range, feed.lsn, feed.lsn),))
-    first = Change(page.items[0])
+    first = page.changes[0]
     if page.answer.lsn is None:
         raise SourceError("the service did not say how far a range has come: no session token")
-    handled = max(lsn_of(first) - 1, feed.lsn)
+    handled = max(first.lsn - 1, feed.lsn)
     end = max(page.answer.lsn, handled)
     reach = Reach(feed.range, handled, end)
     return Waiting(end - handled, first.enqueued_at, (reach,))

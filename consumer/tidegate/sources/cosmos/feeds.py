@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from tidegate.sources.cosmos.change import Change, placed
 from tidegate.sources.cosmos.places import Feed, Place, joined
@@ -61,7 +60,7 @@ class Feeds:
     def take(
         self,
         feed: Feed,
-        items: Sequence[dict[str, Any]],
+        page: Sequence[Change],
         tokens: Mapping[FeedRange, str | None],
         lsn: int | None,
         size: int | None = None,
@@ -71,13 +70,13 @@ class Feeds:
             return None
         index = self._feeds.index(feed)
         token = tokens[feed.range] or feed.token
-        changes = list(placed(items, feed.lsn, size))
-        if items and not changes and token == feed.token:
+        changes = list(placed(page, feed.lsn, size))
+        if page and not changes and token == feed.token:
             raise CircleError(f"the same changes up to {feed.lsn} again and again")
         given = self._given(index, feed, changes, token)
         self._ends[feed.range.low] = feed.lsn if lsn is None else max(lsn, feed.lsn)
         self._next = index + 1
-        if items:
+        if page:
             self._empty.clear()
         else:
             self._empty.add(feed.range.low)
@@ -97,7 +96,7 @@ class Feeds:
                 feeds = [*self._feeds]
                 feeds[index] = behind
                 place = Place(self._rid, tuple(feeds))
-            change.place, change.is_place = place, ends
+            change.put_at(place, is_place=ends)
             given.append(change)
         lsn = given[-1].lsn if given else feed.lsn
         since = feed.since if token is None else None

@@ -88,6 +88,7 @@ class FeedRanges(Lineage):
             tuple(each.id for each in sorted(there)),
             MappingProxyType(begin),
             MappingProxyType(ending),
+            tuple(sorted(unready)),
         )
 
     def may_begin(

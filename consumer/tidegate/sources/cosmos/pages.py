@@ -28,9 +28,10 @@ from azure.cosmos.aio import ContainerProxy, CosmosClient
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
 from tidegate.ports import SourceError
+from tidegate.sources.cosmos.change import Change, ChangeError, change_of
 from tidegate.sources.cosmos.places import Feed
 from tidegate.sources.cosmos.ranges import FeedRange, range_of_wire
-from tidegate.sources.cosmos.refusals import Trouble, lost, made_anew, trouble_of
+from tidegate.sources.cosmos.refusals import Trouble, behind, lost, made_anew, trouble_of
 from tidegate.sources.cosmos.settings import FeedSettings
 from tidegate.sources.cosmos.tokens import (
     Answer,
@@ -62,7 +63,7 @@ class FeedError(SourceError):
 class Page:
     """What came of one request."""
 
-    items: Sequence[dict[str, Any]]
+    changes: Sequence[Change]
     answer: Answer
 
 
@@ -117,7 +118,9 @@ class Pages:
         mode = self._settings.mode.wire
         try:
             asked = question(feed, rid, mode)
-            return await self._page(feed.range, rid, asked, count or self._settings.page_items)
+            page = await self._page(feed.range, rid, asked, count or self._settings.page_items)
+            self._check_lsn(feed, page)
+            return page
         except FeedError as error:
             if feed.token is None or not error.trouble.is_of_request:
                 raise
@@ -147,14 +150,14 @@ class Pages:
             pages = container.query_items_change_feed(
                 max_item_count=count, response_hook=heard, raw_response_hook=self._hear, **asked
             ).by_page()
-            items: list[dict[str, Any]] = []
+            changes: list[Change] = []
             async for page in pages:
-                items = [item async for item in page]
+                changes = [change_of(item, self._settings.mode) async for item in page]
                 break
-            return Page(items, answer_of(heard.headers))
+            return Page(changes, answer_of(heard.headers))
 
         page = await self._asked(ask)
-        owner = owner_of(page.items)
+        owner = owner_of(page.changes)
         if (owner or page.answer.rid or rid) != rid:
             await self._opened(anew=True)
             self._check(range, rid)
@@ -167,6 +170,12 @@ class Pages:
     def _check(self, range: FeedRange, rid: str) -> None:
         if rid != self._rid:
             raise FeedError(made_anew(self._settings.place, range.id, rid, self._rid))
+
+    def _check_lsn(self, feed: Feed, page: Page) -> None:
+        """Behind what was handled, nothing that comes could be told from what came before."""
+        lsn = page.answer.lsn
+        if lsn is not None and lsn < feed.lsn and set(page.answer.tokens) == {feed.range}:
+            raise FeedError(behind(self._settings.place, feed.range.id, feed.lsn, lsn))
 
     async def _ranges(self, container: ContainerProxy) -> tuple[FeedRange, ...]:
         async def ask() -> tuple[FeedRange, ...]:
@@ -234,7 +243,7 @@ class Pages:
             raise FeedError(self._trouble(error)) from error
         except AzureError as error:
             raise FeedError(trouble_of(place, None, str(error))) from error
-        except AnswerError as error:
+        except (AnswerError, ChangeError) as error:
             raise FeedError(Trouble(f"{place}: {error}", is_fatal=True)) from error
         except ValueError as error:
             # What the SDK itself refuses to send.

@@ -96,6 +96,11 @@ class FeedReader:
         """Behind all that was handed out."""
         return self._open_feeds().place
 
+    @property
+    def position(self) -> Position:
+        """The same as it is stored; before it was opened, the position where it is to begin."""
+        return self._position if self._feeds is None else self._feeds.place.position
+
     # --- waiting
 
     async def _waits(self) -> bool:
@@ -112,7 +117,7 @@ class FeedReader:
     async def _taken(self, feed: Feed, page: Page) -> Sequence[Change]:
         feeds, answer = self._open_feeds(), page.answer
         try:
-            changes = feeds.take(feed, page.items, answer.tokens, answer.lsn, answer.bytes)
+            changes = feeds.take(feed, page.changes, answer.tokens, answer.lsn, answer.bytes)
         except CircleError as error:
             said = f"{self._settings.place}, partition {self.partition}: the service gives {error}"
             raise SourceError(said) from None

@@ -91,6 +91,15 @@ def lost(place: str, range: str, said: str) -> Trouble:
     )
 
 
+def behind(place: str, range: str, handled: int, lsn: int) -> Trouble:
+    """Of a range that has not come as far as what was handled of it."""
+    return Trouble(
+        f"range {range} of {place}: the service stands at log sequence number {lsn}, and changes "
+        f"up to {handled} were handled. Nothing was read. A replica that is late catches up, and "
+        "it is asked again; if this stays, the container has lost writes: rewind the partition."
+    )
+
+
 def made_anew(place: str, range: str, was: str, now: str) -> Trouble:
     """Of a container that was deleted and made again while it was read."""
     said = of_another(f"range {range} of {place}", was, now)

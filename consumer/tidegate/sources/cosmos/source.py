@@ -111,9 +111,9 @@ class CosmosSource:
     async def end(self, partition: PartitionId) -> PartitionEnd:
         """How far a partition has come, by its reader where there is one. Raises SourceError."""
         reader = self._readers.get(partition)
-        if reader is not None and reader.known_end is not None:
-            return reader.known_end
-        return await self.end_behind(partition, None)
+        if reader is None:
+            return await self.end_behind(partition, None)
+        return reader.known_end or await self.end_behind(partition, reader.position)
 
     async def end_behind(self, partition: PartitionId, behind: Position | None) -> PartitionEnd:
         """The same, asked from the service: what waits behind a position; without one, its end.

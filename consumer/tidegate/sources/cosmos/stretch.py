@@ -97,8 +97,8 @@ class Stretch:
         answer = page.answer
         token = answer.tokens[feed.range] or feed.token
         since = feed.since if token is None else None
-        found = [change for change, _ in placed(page.items, feed.lsn, answer.bytes)]
-        if page.items and not found and token == feed.token:
+        found = [change for change, _ in placed(page.changes, feed.lsn, answer.bytes)]
+        if page.changes and not found and token == feed.token:
             raise SourceError(
                 f"{self._settings.place}, range {feed.range.id}: the service gives the same "
                 f"changes up to {feed.lsn} again and again"
@@ -107,7 +107,7 @@ class Stretch:
         if len(changes) < len(found):
             # Reading goes on with the same page: what is handled of it says the LSN.
             self._end(replace(feed, lsn=bound))
-        elif page.items:
+        elif page.changes:
             lsn = found[-1].lsn if found else feed.lsn
             self._move(replace(feed, token=token, lsn=lsn, since=since), bound)
         elif answer.lsn is not None and answer.lsn >= bound:
@@ -122,7 +122,7 @@ class Stretch:
         """Nobody goes on from within a stretch; letters name the place where it is then."""
         place = self.place
         for change in changes:
-            change.place = place
+            change.put_at(place)
         return changes
 
     def _move(self, feed: Feed, bound: int) -> None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from tidegate.sources.cosmos.change import Change
 from tidegate.sources.cosmos.places import Feed
 from tidegate.sources.cosmos.ranges import FeedRange, range_of_wire
 
@@ -90,11 +91,11 @@ def answer_of(headers: Mapping[str, Any]) -> Answer:
     )
 
 
-def owner_of(items: Iterable[Mapping[str, Any]]) -> str:
+def owner_of(changes: Iterable[Change]) -> str:
     """The id of the container that a page's items are of; '' where none of them says it."""
-    for item in items:
-        for said in (item, item.get("current"), item.get("previous")):
-            found = _container_of(said.get("_rid")) if isinstance(said, Mapping) else ""
+    for change in changes:
+        for item in (change.current, change.previous or {}):
+            found = _container_of(item.get("_rid"))
             if found:
                 return found
     return ""

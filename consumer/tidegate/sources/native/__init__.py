@@ -2,5 +2,5 @@
 
 Pure: endpoint, sas, credit, backoff, event, shape, requests, refusals,
 websocket.
-Edges: line (sockets), connection, reader.
+Edges: line (sockets), connection, reader, dropped.
 """

@@ -14,13 +14,14 @@ import itertools
 import ssl
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from tidegate.ports import NotUnderstoodError, SourceError
 from tidegate.sources.native.desk import Desk
 from tidegate.sources.native.endpoint import Endpoint
 from tidegate.sources.native.line import Line, connect
-from tidegate.sources.native.refusals import Kind, Trouble, passing, trouble_of
+from tidegate.sources.native.refusals import DroppedError, Kind, Trouble, passing, trouble_of
 from tidegate.sources.native.requests import Answer
 from tidegate_amqp import (
     AmqpError,
@@ -224,7 +225,7 @@ class HubConnection:
             case SessionEnded(session=session, error=error):
                 self._on_session_ended(session, error)
             case ConnectionClosed(error=error):
-                self._end(trouble_of(error, self._place) if error else self._lost("it was closed"))
+                self._end(self._closed(error))
             case ConnectionFailed(error=error):
                 self._end(self._broken(error))
 
@@ -243,8 +244,17 @@ class HubConnection:
             begun.set_exception(trouble_of(error, self._place).error)
             begun.exception()
 
+    def _closed(self, error: Error | None) -> Trouble:
+        if error is None:
+            return self._lost("it was closed")
+        trouble = trouble_of(error, self._place)
+        if trouble.kind is not Kind.PASSING or trouble.at_least_s:
+            return trouble
+        return replace(trouble, error=DroppedError(str(trouble.error)))
+
     def _lost(self, reason: str) -> Trouble:
-        return passing(f"{self._place}: the connection was lost: {reason}")
+        said = f"{self._place}: the connection was lost: {reason}"
+        return Trouble(Kind.PASSING, DroppedError(said))
 
     def _broken(self, error: Exception) -> Trouble:
         said = f"{self._place}: what the service says is not understood: {error}"

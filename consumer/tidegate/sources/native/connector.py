@@ -17,6 +17,7 @@ import time
 from tidegate.ports import NotUnderstoodError, SourceError
 from tidegate.sources.native.backoff import pause_s
 from tidegate.sources.native.connection import HubConnection
+from tidegate.sources.native.dropped import DroppedExchanges
 from tidegate.sources.native.endpoint import Endpoint
 from tidegate.sources.native.refusals import trouble_of
 from tidegate.sources.native.requests import CBS, put_token
@@ -29,7 +30,14 @@ from tidegate_amqp import AmqpError
 class Connector:
     """See the module."""
 
-    def __init__(self, endpoint: Endpoint, tokens: Tokens, settings: NativeSettings) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        tokens: Tokens,
+        settings: NativeSettings,
+        dropped: DroppedExchanges | None = None,
+    ) -> None:
+        self.dropped = dropped or DroppedExchanges()
         self._endpoint = endpoint
         self._tokens = tokens
         self._settings = settings
@@ -71,6 +79,7 @@ class Connector:
 
     async def close(self) -> None:
         self._is_closed = True
+        await self.dropped.close()
         if self._renewing is not None:
             self._renewing.cancel()
             await asyncio.gather(self._renewing, return_exceptions=True)
@@ -82,7 +91,8 @@ class Connector:
         await asyncio.sleep(max(self._not_before - loop.time(), 0.0))
         connection = HubConnection(self._endpoint)
         try:
-            await self._let_in(connection)
+            with self.dropped.exchange("the opening of a connection"):
+                await self._let_in(connection)
         except BaseException as error:
             await connection.close()
             if isinstance(error, SourceError):

@@ -45,12 +45,23 @@ _PROPERTY_NAMES = (
 class Event:
     """One event of a partition."""
 
-    __slots__ = ("_parts", "_place", "payload")
+    __slots__ = ("_parts", "_payload", "_place")
 
     def __init__(self, payload: bytes) -> None:
-        self.payload = payload
+        self._payload = payload
         self._place: Place | None = None
         self._parts: dict[int, list[Any]] | None = None
+
+    @property
+    def payload(self) -> bytes:
+        """The whole message."""
+        return self._payload
+
+    def as_received(self) -> Event:
+        """The event without what anybody changed in its decoded parts."""
+        event = Event(self._payload)
+        event._place = self._place
+        return event
 
     # --- where it stands
 
@@ -58,7 +69,7 @@ class Event:
     def place(self) -> Place:
         place = self._place
         if place is None:
-            place = self._place = plain_place(self.payload) or any_place(self.payload)
+            place = self._place = plain_place(self._payload) or any_place(self._payload)
         return place
 
     @property
@@ -94,12 +105,12 @@ class Event:
     @property
     def size(self) -> int:
         """Bytes of the whole message."""
-        return len(self.payload)
+        return len(self._payload)
 
     @property
     def content(self) -> bytes:
         """The body of an event of data sections, in one piece."""
-        found = plain_content(self.payload)
+        found = plain_content(self._payload)
         if found is not None:
             return found
         # A data section of another kind than bytes is a mistake, and must not stop the others: it
@@ -109,7 +120,7 @@ class Event:
     @property
     def body(self) -> Any:
         """An iterator over data or sequence sections, or the value of a value section."""
-        found = plain_content(self.payload)
+        found = plain_content(self._payload)
         if found is not None:
             return iter((found,))
         for code in (DATA, SEQUENCE):
@@ -172,7 +183,7 @@ class Event:
     def _sections(self) -> dict[int, list[Any]]:
         parts = self._parts
         if parts is None:
-            parts = self._parts = decoded(self.payload)
+            parts = self._parts = decoded(self._payload)
         return parts
 
     def _body_of(self, code: int) -> list[Any]:

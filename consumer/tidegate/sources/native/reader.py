@@ -20,6 +20,7 @@ from typing import Any
 from tidegate.model import PartitionEnd, PartitionId
 from tidegate.ports import NotUnderstoodError, SourceError
 from tidegate.sources.native.backoff import pause_s
+from tidegate.sources.native.connection import HubConnection
 from tidegate.sources.native.connector import Connector
 from tidegate.sources.native.credit import Room
 from tidegate.sources.native.event import Event
@@ -139,8 +140,10 @@ class NativeReader:
             self._note(passing(said), loop.time())
         except SourceError as error:
             # An attach that was refused has left its trouble; anything else is the connection's.
-            kind = Kind.FATAL if _is_final(error) else Kind.PASSING
-            self._note(self._trouble or Trouble(kind, error), loop.time())
+            trouble = Trouble(Kind.FATAL if _is_final(error) else Kind.PASSING, error)
+            if not isinstance(error, NotUnderstoodError):
+                trouble = self._trouble or trouble
+            self._note(trouble, loop.time())
         else:
             self._trouble = None
             self._failures, self._failing_since = 0, None
@@ -152,6 +155,10 @@ class NativeReader:
         self._trouble = None
         connection = await self._connector.connection()
         self._flush = connection.flush_soon
+        with self._connector.dropped.exchange(f"the attach to partition {self.partition}"):
+            await self._ask_for_link(connection)
+
+    async def _ask_for_link(self, connection: HubConnection) -> None:
         self._attached = asyncio.get_running_loop().create_future()
         capabilities = [_GEO, _TELLS_END] if self._settings.tells_end else [_GEO]
         link = await connection.receiver(

@@ -23,12 +23,18 @@ _POSITION = re.compile(r"supplied (offset|sequence number) '")
 _LEVEL = re.compile(r"epoch (?:of )?'(\d+)'")
 # For who answers for the service; to a reader of ours it says nothing.
 _TRACKING = re.compile(
-    r"(\s*To know more visit https://aka\.ms/\w+\.?)?\s*TrackingId:\S+,.*$", re.DOTALL
+    r"(?<!\s)(\s*To know more visit https://aka\.ms/\w{1,40}+\.?)?\s*+TrackingId:[^\s,]{1,200}+,.*$",
+    re.DOTALL,
 )
 # What a busy service asks for, where it names no number.
 _BUSY_S = 4.0
 _WAIT = re.compile(r"wait (\d+) seconds")
 _LONGEST_WAIT_S = 60.0
+
+
+class DroppedError(SourceError):
+    """The service ended a connection, or a link without a reason. In the middle of an exchange that
+    may be for what was said: see dropped.py."""
 
 
 class Kind(StrEnum):
@@ -75,7 +81,8 @@ def level_in(text: str) -> int | None:
 def trouble_of(error: Error | None, place: str, right: str = LISTEN) -> Trouble:
     """What a detach, a close or a refusal means for who reads, or sends, at this place."""
     if error is None:
-        return passing(f"{place}: the service ended the link without a reason")
+        said = f"{place}: the service ended the link without a reason"
+        return Trouble(Kind.PASSING, DroppedError(said))
     text = _TRACKING.sub("", error.description or "").strip()
     said = f"{place}: {error.condition}: {text}" if text else f"{place}: {error.condition}"
     if error.condition == LINK_STOLEN:

@@ -26,6 +26,8 @@ CBS = "$cbs"
 MANAGEMENT = "$management"
 
 _CORRELATION_ID = 5
+# A request that says all in its properties: a message has a body all the same (AMQP 1.0, 3.2).
+_NO_VALUE = encode_described(VALUE, NULL)
 
 
 class Answer(NamedTuple):
@@ -63,7 +65,7 @@ def read_partition(
 
 def _read(message_id: UUID, reply_to: str, kind: str, hub: str, token: Token, **more: str) -> bytes:
     named = {"operation": "READ", "type": kind, "name": hub, "security_token": token.text, **more}
-    return _request(message_id, reply_to, named, b"")
+    return _request(message_id, reply_to, named, _NO_VALUE)
 
 
 def read_answer(payload: bytes) -> Answer:

@@ -1,10 +1,15 @@
 // What both pages of the console share: making elements, words for figures, the live connection.
 // Rules: names and messages come from others, and are set as text, never as HTML. While nobody looks
 // at a page it holds no connection; whatever ends one, the page says so and comes back by itself.
+// Figures that nobody keeps up to date are grey, with the time from which they are: while the
+// connection is lost or silent, and while no operator leads.
 
 const HIDDEN_FOR = 30_000;
 const TRY_AGAIN = 3_000;
 const WAIT_MOST = 120_000;
+// The server sends something every 10 s.
+const SILENT_FOR = 35_000;
+const ANSWERS_IN = 15_000;
 const numbers = new Intl.NumberFormat("en");
 const clock = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 
@@ -73,17 +78,26 @@ export function live(path, hears, refused) {
   let hiding = null;
   let again = null;
   let turn = 0; // of those who come back: only the newest goes on
+  let heardAt = null;
+  let unledSince = null;
 
   function connect() {
     clearTimeout(again);
     source?.close();
     const opened = source = new EventSource(path);
-    for (const [name, act] of Object.entries(hears)) {
-      opened.addEventListener(name, (event) => act(JSON.parse(event.data)));
+    for (const name of new Set(["beat", ...Object.keys(hears)])) {
+      opened.addEventListener(name, (event) => {
+        const told = JSON.parse(event.data);
+        heardAt = Date.now();
+        if (name === "beat") unledSince = told.unledSince === null ? null : heardAt - (told.now - told.unledSince) * 1000;
+        hears[name]?.(told);
+        showAge();
+      });
     }
-    opened.onopen = () => { state("live", "Live"); refused(""); };
+    opened.onopen = () => { heardAt = Date.now(); state("live", "Live"); refused(""); showAge(); };
     opened.onerror = () => {
       state("lost", "Reconnecting");
+      showAge();
       if (opened.readyState === EventSource.CLOSED) comeBackIn(TRY_AGAIN);
     };
   }
@@ -92,6 +106,24 @@ export function live(path, hears, refused) {
     clearTimeout(again);
     source?.close();
     source = null;
+  }
+
+  function showAge() {
+    const isLost = heardAt !== null && source?.readyState !== EventSource.OPEN;
+    const since = isLost ? heardAt : unledSince;
+    const why = isLost ? "This page hears nothing from the operator" : "No operator looks after the groups";
+    document.documentElement.dataset.stale = String(since !== null);
+    byId("stale").hidden = since === null;
+    setText(byId("stale"), since === null ? "" : `${why} since ${timeText(since)}. All that is shown here is as it was then.`);
+  }
+
+  // A server that hangs, or a network that is gone, ends no connection.
+  function lookAtSilence() {
+    if (source?.readyState !== EventSource.OPEN || Date.now() - heardAt < SILENT_FOR) return;
+    state("lost", "Reconnecting");
+    disconnect();
+    showAge();
+    comeBack();
   }
 
   function comeBackIn(ms) {
@@ -104,8 +136,9 @@ export function live(path, hears, refused) {
     const mine = turn += 1;
     if (document.hidden || source?.readyState === EventSource.OPEN) return;
     disconnect();
+    const stop = new AbortController();
+    const tooLate = setTimeout(() => stop.abort(), ANSWERS_IN);
     try {
-      const stop = new AbortController();
       const answer = await fetch(path, { signal: stop.signal, cache: "no-store" });
       const { status } = answer;
       const why = status === 503 ? await answer.text() : `The server answers ${status}. This page tries again by itself.`;
@@ -123,14 +156,17 @@ export function live(path, hears, refused) {
     } catch {
       // Nobody answers: the chip says so.
       if (mine === turn) comeBackIn(TRY_AGAIN);
+    } finally {
+      clearTimeout(tooLate);
     }
   }
 
   document.addEventListener("visibilitychange", () => {
     clearTimeout(hiding);
-    if (document.hidden) hiding = setTimeout(() => { disconnect(); state("lost", "Paused"); }, HIDDEN_FOR);
+    if (document.hidden) hiding = setTimeout(() => { disconnect(); state("lost", "Paused"); showAge(); }, HIDDEN_FOR);
     else if (!source || source.readyState === EventSource.CLOSED) comeBack();
   });
+  setInterval(lookAtSilence, SILENT_FOR / 7);
   connect();
   showWho();
 }

@@ -119,7 +119,9 @@ const lettersCommand = () => (terminal.isLocal
 function drawLetters() {
   setText(byId("letters"), group.onFailure === "deadLetter"
     ? `What fails by itself is put aside${group.deadLetters ? ` in ${group.deadLetters}` : ", in the ledger's container"}, and passed.`
-    : "A batch that fails is given again until it is handled; nothing is put aside.");
+    : group.onFailure === "halt"
+      ? "When a batch has failed as often as spec.delivery.attempts says, its partition stands still until its owner is restarted or the group is rewound; nothing is put aside."
+      : "A batch that fails is given again until it is handled; nothing is put aside.");
   const count = group.deadLettered;
   setText(byId("letters-count"), group.onFailure !== "deadLetter" || count === null ? ""
     : count ? `${plural(count, "event")} put aside by the owners of now, since they began.` : "None since the owners of now began.");

@@ -69,6 +69,14 @@ export async function body_of_several_data_sections(stage) {
   assert.deepEqual(event.body.map(String), ["one", "", "three".repeat(100)]);
 }
 
+export async function body_of_null(stage) {
+  const bare = [{ body: null }, { body: undefined }, { body: null, properties: { home: 7 } }];
+  const events = await roundTrip(stage, ...bare);
+  assert.deepEqual(events.map((event) => event.body), [null, null, null]);
+  assert.deepEqual(events.map((event) => event.getRawAmqpMessage().bodyType), Array(3).fill("data"));
+  assert.deepEqual(events[2].properties, { home: 7 });
+}
+
 export async function body_of_one_value(stage) {
   const body = { home: 7, open: true, rooms: ["hall", "kitchen"] };
   const [event] = await roundTrip(stage, { bodyType: "value", body });

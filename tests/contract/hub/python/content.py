@@ -10,6 +10,14 @@ from azure.eventhub.amqp import AmqpAnnotatedMessage, AmqpMessageBodyType, AmqpM
 
 from contract.hub.clients import Reading, events_of, sections_of, time_of
 from contract.hub.python.stage import Stage
+from support.amqp_peer import Peer, SocketLine
+from support.hub_messages import annotated
+from tidegate_amqp import Accepted
+from tidegate_amqp.encode import NULL, encode_described
+from tidegate_amqp.sections import DATA
+from tidegate_hub import connection_string
+
+NO_BODY = encode_described(DATA, NULL)
 
 
 async def _round_trip(stage: Stage, *sent: Any) -> list[EventData]:
@@ -83,6 +91,20 @@ async def body_of_several_data_sections(stage: Stage) -> None:
     for event in await _round_trip(stage, AmqpAnnotatedMessage(data_body=sections)):
         assert event.body_type == AmqpMessageBodyType.DATA
         assert sections_of(event) == sections
+
+
+async def body_of_null(stage: Stage) -> None:
+    """This client cannot send such an event, so another one puts it there."""
+    address = f"{stage.hub}/Partitions/0"
+    port = connection_string.parse(stage.client.connection_string).port
+    assert port is not None
+    with Peer(SocketLine(port)) as peer:
+        for payload in (NO_BODY, annotated({"home": 7}) + NO_BODY):
+            assert peer.publish(peer.attach_sender(address), payload) == Accepted()
+    async with stage.client.read(Reading()) as reader:
+        for _, event in await events_of(reader, 2):
+            assert event.body_type == AmqpMessageBodyType.DATA
+            assert sections_of(event) == [None]
 
 
 async def body_of_one_value(stage: Stage) -> None:

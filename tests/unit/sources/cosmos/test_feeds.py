@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from typing import Any
 
 import pytest
 
@@ -22,8 +21,8 @@ from tidegate.sources.cosmos.tokens import AnswerError, answer_of, question, ses
 LEFT, RIGHT = FeedRange("", "1FFF"), FeedRange("1FFF", "FF")
 
 
-def items(*lsns: int) -> list[dict[str, Any]]:
-    return [{"id": str(number), "_rid": f"r{number}", "_lsn": lsn} for number, lsn in
+def page_of(*lsns: int) -> list[Change]:
+    return [Change({"id": str(number), "_rid": f"r{number}", "_lsn": lsn}) for number, lsn in
             enumerate(lsns)]  # fmt: skip
 
 
@@ -65,7 +64,7 @@ def test_a_name_that_is_no_range_is_none(id: str) -> None:
 # --- feeds
 
 
-def taken(feeds: Feeds, page: list[dict[str, Any]], token: str, lsn: int) -> list[Change]:
+def taken(feeds: Feeds, page: list[Change], token: str, lsn: int) -> list[Change]:
     feed = feeds.current
     found = feeds.take(feed, page, {feed.range: token}, lsn)
     assert found is not None
@@ -74,7 +73,7 @@ def taken(feeds: Feeds, page: list[dict[str, Any]], token: str, lsn: int) -> lis
 
 def test_changes_of_one_transaction_have_the_place_before_it_until_the_last() -> None:
     feeds = Feeds(Place("R=", (Feed(WHOLE, '"1"', 1),)))
-    changes = taken(feeds, items(2, 3, 3, 3, 4), '"4"', 9)
+    changes = taken(feeds, page_of(2, 3, 3, 3, 4), '"4"', 9)
     assert [each.is_place for each in changes] == [True, False, False, True, True]
     assert [each.position.sequence for each in changes] == [2, 2, 2, 3, 4]
     assert len({each.letter_place.sequence for each in changes}) == 5
@@ -86,12 +85,12 @@ def test_changes_of_one_transaction_have_the_place_before_it_until_the_last() ->
 
 def test_what_is_handled_of_a_page_is_left_out_when_it_comes_again() -> None:
     feeds = Feeds(Place("R=", (Feed(WHOLE, '"1"', 3),)))
-    assert [each.lsn for each in taken(feeds, items(2, 3, 4, 6), '"6"', 6)] == [4, 6]
+    assert [each.lsn for each in taken(feeds, page_of(2, 3, 4, 6), '"6"', 6)] == [4, 6]
 
 
 def test_feeds_are_asked_in_turn_and_are_clear_once_none_has_anything() -> None:
     feeds = Feeds(Place("R=", (Feed(LEFT, '"1"', 1), Feed(RIGHT, '"1"', 1))))
-    taken(feeds, items(2), '"2"', 5)
+    taken(feeds, page_of(2), '"2"', 5)
     assert (feeds.current.range, feeds.end) == (RIGHT, 1 + 3)
     was_clear = []
     for _ in range(2):
@@ -108,7 +107,7 @@ def test_feeds_are_asked_in_turn_and_are_clear_once_none_has_anything() -> None:
 
 def test_a_page_of_a_range_that_was_split_does_not_count() -> None:
     feeds = Feeds(Place("R=", (Feed(WHOLE, '"1"', 1),)))
-    assert feeds.take(feeds.current, items(2), {LEFT: '"2"', RIGHT: '"1"'}, 2) is None
+    assert feeds.take(feeds.current, page_of(2), {LEFT: '"2"', RIGHT: '"1"'}, 2) is None
     assert feeds.divide(feeds.current, [LEFT, RIGHT])
     assert feeds.place.feeds == (Feed(LEFT, '"1"', 1), Feed(RIGHT, '"1"', 1))
     assert not feeds.divide(feeds.current, [LEFT, RIGHT])
@@ -117,7 +116,7 @@ def test_a_page_of_a_range_that_was_split_does_not_count() -> None:
 def test_a_service_that_gives_the_same_page_again_and_again_is_an_error() -> None:
     feeds = Feeds(Place("R=", (Feed(WHOLE, '"1"', 3),)))
     with pytest.raises(CircleError, match="up to 3"):
-        feeds.take(feeds.current, items(2, 3), {WHOLE: '"1"'}, 3)
+        feeds.take(feeds.current, page_of(2, 3), {WHOLE: '"1"'}, 3)
 
 
 # --- tokens

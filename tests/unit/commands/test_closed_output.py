@@ -1,0 +1,89 @@
+"""Commands whose standard output nobody reads any more, or that has no room, or is closed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.unread_pipe import unread_pipe
+from tidegate_http.output import NOT_READ, NOT_WRITTEN
+
+PROGRAMS = (
+    ("tidegate", "--help"),
+    ("tidegate", "up", "--help"),
+    ("tidegate", "--version"),
+    ("tidegate-hub", "serve", "--help"),
+    ("tidegate-cosmos", "serve", "--help"),
+    ("tidegate-operator", "run", "--help"),
+    ("kubectl-consumergroup", "--help"),
+)
+SERVERS = ("tidegate-hub", "tidegate-cosmos")
+
+
+def ended(
+    *command: str,
+    stdout: int | None = None,
+    unbuffered: str = "",
+    before: Callable[[], None] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [Path(sys.executable).with_name(command[0]), *command[1:]],
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
+        text=True, check=False, timeout=120, preexec_fn=before,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def unread() -> Iterator[int]:
+    with unread_pipe() as pipe:
+        yield pipe
+
+
+@pytest.mark.parametrize("command", PROGRAMS, ids=" ".join)
+def test_a_command_whose_reader_has_gone_ends_without_a_word(
+    command: tuple[str, ...], unread: int
+) -> None:
+    result = ended(*command, stdout=unread)
+    assert (result.returncode, result.stderr) == (NOT_READ, "")
+
+
+def test_so_does_one_whose_output_is_not_buffered(unread: int) -> None:
+    result = ended("tidegate", "--help", stdout=unread, unbuffered="1")
+    assert (result.returncode, result.stderr) == (NOT_READ, "")
+
+
+@pytest.mark.parametrize("program", SERVERS)
+def test_a_server_whose_first_lines_nobody_reads_stops_without_a_word(
+    program: str, unread: int
+) -> None:
+    result = ended(program, "serve", "--port", "0", stdout=unread)
+    assert (result.returncode, result.stderr) == (NOT_READ, "")
+
+
+def test_a_disk_without_room_is_one_line_and_a_failure() -> None:
+    with Path("/dev/full").open("wb") as full:
+        result = ended("tidegate", "--help", stdout=full.fileno())
+    assert (result.returncode, result.stderr) == (
+        NOT_WRITTEN,
+        "tidegate: standard output cannot be written: No space left on device\n",
+    )
+
+
+def test_output_that_is_closed_from_the_start_is_no_failure() -> None:
+    result = ended("tidegate", "--version", before=lambda: os.close(1))
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_what_is_wrong_is_not_written_into_the_result_where_standard_error_is_closed() -> None:
+    result = subprocess.run(
+        [Path(sys.executable).with_name("tidegate"), "rewind", "none.yaml", "--to", "earliest"],
+        stdout=subprocess.PIPE, text=True, check=False, timeout=120,
+        preexec_fn=lambda: os.close(2),
+    )  # fmt: skip
+    assert (result.returncode, result.stdout) == (78, "")
