@@ -166,7 +166,9 @@ class CommandGroup:
 
     def ended(self, name: str, seconds: float = 60.0) -> int:
         """Waits for the end of a process; gives its exit code."""
-        return self._processes.pop(name).wait(seconds)
+        code = self._processes[name].wait(seconds)
+        del self._processes[name]
+        return code
 
     def stop(self, name: str) -> None:
         self.signal(name, signal.SIGTERM)
