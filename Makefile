@@ -54,7 +54,7 @@ SPARK ?=
 POLICIES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: audit bench bench-operator check clean cluster cluster-down conformance demo demo-cluster demo-exact docs docs-pictures fuzz help lint lock release sbom simulate soak test test-cluster test-cluster-chaos test-cluster-chaos-ways test-cluster-faults test-cluster-policies test-cluster-scaling test-cluster-spark test-conformance test-java test-live test-pages test-secrets test-spark test-spark-long test-upgrade
+.PHONY: audit bench bench-operator check clean cluster cluster-down conformance demo demo-cluster demo-exact docs docs-pictures fuzz help lint lock release sbom simulate soak test test-cluster test-cluster-chaos test-cluster-chaos-ways test-cluster-faults test-cluster-policies test-cluster-scaling test-cluster-spark test-conformance test-go test-java test-live test-pages test-rust test-secrets test-spark test-spark-long test-upgrade
 .SUFFIXES:
 
 help: ## say what each target does
@@ -134,6 +134,14 @@ test-live: ## consumers as processes of their own, killed, paused and cut off (5
 test-java: ## the contracts by the official Java SDKs: wants Java 17 and Maven
 	@$(PYTHON) scripts/prepare.py dev java
 	$(VENV)/python -m pytest tests/java $(ARGS)
+
+test-go: ## the hub's contract by the official Go SDK: wants Go (2 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite go
+	$(VENV)/python -m pytest tests/go $(ARGS)
+
+test-rust: ## the hub's contract by the official Rust SDK: wants Rust, builds for minutes
+	@$(PYTHON) scripts/prepare.py dev rust
+	$(VENV)/python -m pytest tests/rust $(ARGS)
 
 test-spark: ## the engine spark: wants Java 17, which is fetched on Debian
 	@$(PYTHON) scripts/prepare.py dev azurite spark

@@ -9,6 +9,7 @@ Rules:
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -70,21 +71,31 @@ def check_value(buffer: Buffer, index: int) -> int:
     return end
 
 
-def _check_items(buffer: Buffer, index: int, count: int, depth: int, *, is_map: bool) -> int:
-    for number in range(count):
+def _check_items(buffer: Buffer, index: int, left: int, depth: int, *, is_map: bool) -> int:
+    """The index after so many values. In a map, keys are those of which an even number is left."""
+    while left:
         code = buffer[index]
         step = _STEPS[code]
-        if step:
+        if step > 1:
             index += step
-        elif code == _STRING8:
+        elif step:
+            # Properties are a list that is mostly null, so runs are skipped at once.
+            run = min(_RUN_OF_EMPTY(buffer, index).end() - index, left)  # type: ignore[union-attr]
+            index += run
+            left -= run
+            continue
+        elif code in _TEXTS8:
             start = index + 2
             index = start + buffer[index + 1]
-            str(buffer[start:index], "utf-8")
-        elif is_map and not number & 1 and (code >= _FIRST_COMPOUND or code in _ODD_KEYS):
+            str(buffer[start:index], _TEXTS8[code])
+        elif code in _BINARIES:
+            index = _skip_plain(buffer, index + 1, code)
+        elif is_map and not left & 1 and (code >= _FIRST_COMPOUND or code in _ODD_KEYS):
             key, index = _decode(buffer, index, depth)
             hash(key)  # a list or a map is no key of a dict
         else:
             index = _check_other(buffer, index, code, depth)
+        left -= 1
     return index
 
 
@@ -348,10 +359,14 @@ _COMPOUND: dict[int, Callable[[Buffer, int, int], tuple[Any, int]]] = {
     0xF0: _array32,
 }
 
-_STRING8, _FIRST_COMPOUND, _WIDE = 0xA1, 0xC0, 0xD0
+_FIRST_COMPOUND, _WIDE = 0xC0, 0xD0
+_BINARIES = frozenset((0xA0, 0xB0))
+_TEXTS8 = {0xA1: "utf-8", 0xA3: "ascii"}
 _LISTS_AND_MAPS = frozenset((0xC0, 0xC1, 0xD0, 0xD1))
 _CHAR, _EMPTY_LIST = 0x73, 0x45
 _ODD_KEYS = frozenset((0x00, _EMPTY_LIST))
+# Null, true, false and the zeros: values of their constructor alone.
+_RUN_OF_EMPTY = re.compile(rb"[\x40-\x44]+").match
 # How many bytes a value takes whose type is of fixed width and allows every value; 0: another type.
 _STEPS = bytes(
     1 + _FIXED_WIDTH[code >> 4]

@@ -5,6 +5,8 @@ Rules:
 - What a request changed is handed to the system before the request is answered, so a server that is
   killed loses nothing that it answered. It is flushed to the disk once a second, and at the end: a
   machine that loses its power can lose that second.
+- Each line has a checksum over its record and the checksum of the line before. So a byte that was
+  changed and a line that is missing, doubled or moved are found, in whatever place.
 - A record that was written in part is the last one; it is cut off at the start, and said. One that
   is wrong in any other place stops the start: nothing is guessed.
 - One process at a time has a folder.
@@ -19,7 +21,8 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
+from zlib import crc32
 
 from tidegate_cosmos.store.account import Account
 from tidegate_cosmos.store.items import encoded
@@ -28,6 +31,8 @@ from tidegate_cosmos.store.records import RecordProblem, play, records_of
 
 _NAME = "cosmos.jsonl"
 _HISTORY_MAX = 200_000
+# What the checksum of the first line goes on from.
+_SEED: Final = 0
 
 
 class JournalError(Exception):
@@ -37,8 +42,10 @@ class JournalError(Exception):
 class Journal:
     """The records of one account in one folder. Made by `opened`."""
 
-    def __init__(self, file: BinaryIO, lock: BinaryIO, outbox: Outbox) -> None:
+    def __init__(self, file: BinaryIO, chain: int, lock: BinaryIO, outbox: Outbox) -> None:
         self._file = file
+        # The checksum of the last line.
+        self._chain = chain
         self._lock = lock
         self._outbox = outbox
         self._is_flushed = True
@@ -50,11 +57,11 @@ class Journal:
             folder.mkdir(parents=True, exist_ok=True)
             lock = _locked(folder)
             try:
-                file = _read(folder / _NAME, account, report)
+                file, chain = _read(folder / _NAME, account, report)
             except BaseException:
                 lock.close()
                 raise
-            return cls(file, lock, account.keep_notes())
+            return cls(file, chain, lock, account.keep_notes())
         except OSError as error:
             raise JournalError(
                 f"{folder}: {error.strerror or error}. Choose a folder that can be written."
@@ -64,7 +71,7 @@ class Journal:
         """Hands what was done since the last time to the system. Raises OSError."""
         if not self._outbox:
             return
-        lines = b"".join(encoded(record) + b"\n" for record in self._outbox)
+        lines, self._chain = _lines(self._outbox, self._chain)
         self._outbox.clear()
         self._file.write(lines)
         self._file.flush()
@@ -96,45 +103,66 @@ def _locked(folder: Path) -> BinaryIO:
     return lock
 
 
-def _read(path: Path, account: Account, report: Callable[[str], None]) -> BinaryIO:
-    """Plays the file, and opens it for more."""
-    played = _played(path, account, report)
+def _lines(records: Iterable[Record], chain: int) -> tuple[bytes, int]:
+    """Records as they stand in the file behind a line of this checksum, and that of the last."""
+    lines: list[bytes] = []
+    for record in records:
+        text = encoded(record)
+        chain = crc32(text, chain)
+        lines.append(b"%08x %s\n" % (chain, text))
+    return b"".join(lines), chain
+
+
+def _read(path: Path, account: Account, report: Callable[[str], None]) -> tuple[BinaryIO, int]:
+    """Plays the file, and opens it for more; with the checksum of its last line."""
+    played, chain = _played(path, account, report)
     if not played or played > _HISTORY_MAX + 4 * _items(account):
-        _write_anew(path, account)
-    return path.open("ab")
+        chain = _write_anew(path, account)
+    return path.open("ab"), chain
 
 
-def _played(path: Path, account: Account, report: Callable[[str], None]) -> int:
-    """Plays the file; gives the number of its records."""
+def _played(path: Path, account: Account, report: Callable[[str], None]) -> tuple[int, int]:
+    """Plays the file; gives the number of its records, and the checksum of the last."""
     if not path.exists():
-        return 0
-    count, whole = 0, 0
+        return 0, _SEED
+    count, whole, chain = 0, 0, _SEED
     with path.open("rb") as file:
         for line in file:
             if not line.endswith(b"\n"):
                 report(f"{path}: cut off a record that was written in part, at byte {whole}")
                 break
             count += 1
+            try:
+                chain = _play_line(line[:-1], chain, account)
+            except (ValueError, RecursionError) as problem:
+                raise JournalError(
+                    f"{path}: line {count}, which begins at byte {whole}, cannot be read: "
+                    f"{problem}. Nothing was changed. Restore the file from a copy, choose another "
+                    f"folder to begin anew, or keep what stands before it: truncate -s {whole} "
+                    f"{path}"
+                ) from problem
             whole += len(line)
-            _play_line(path, count, line, account)
     os.truncate(path, whole)
     for database in account.databases.values():
         for container in database.containers.values():
             container.restored()
-    return count
+    return count, chain
 
 
-def _play_line(path: Path, number: int, line: bytes, account: Account) -> None:
-    try:
-        record = json.loads(line)
-        if not isinstance(record, dict):
-            raise RecordProblem("expected an object")
-        play(account, record)
-    except (ValueError, RecursionError) as problem:
-        raise JournalError(
-            f"{path}: line {number} cannot be read: {problem}. Restore the file, or choose another "
-            "folder to begin anew."
-        ) from problem
+def _play_line(line: bytes, chain: int, account: Account) -> int:
+    """Plays a record; gives the line's checksum. Raises ValueError, RecursionError."""
+    said, _, text = line.partition(b" ")
+    chain = crc32(text, chain)
+    if said != b"%08x" % chain:
+        raise RecordProblem(
+            "its checksum is another one: it was changed since it was written, or lines before it "
+            "are missing"
+        )
+    record = json.loads(text)
+    if not isinstance(record, dict):
+        raise RecordProblem("expected an object")
+    play(account, record)
+    return chain
 
 
 def _items(account: Account) -> int:
@@ -146,15 +174,14 @@ def _items(account: Account) -> int:
     )
 
 
-def _write_anew(path: Path, account: Account) -> None:
-    draft = path.with_suffix(".draft")
+def _write_anew(path: Path, account: Account) -> int:
+    """Writes the shortest story of an account; gives the checksum of its last line."""
+    draft, chain = path.with_suffix(".draft"), _SEED
     with draft.open("wb") as file:
-        _write_all(file, records_of(account))
+        for record in records_of(account):
+            line, chain = _lines((record,), chain)
+            file.write(line)
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
-
-
-def _write_all(file: BinaryIO, records: Iterable[Record]) -> None:
-    for record in records:
-        file.write(encoded(record) + b"\n")
+    return chain

@@ -25,7 +25,7 @@ from tidegate_http.listening import listening_problem
 from tidegate_http.messages import Request, Response
 
 _FLUSH_S = 1.0
-_LIMITS = Limits(request_s=60.0, idle_s=300.0, write_s=60.0, connections=5_000)
+_LIMITS = Limits(request_s=30.0, idle_s=300.0, write_s=60.0, connections=5_000)
 _BODY_LIMIT = 4 * 1024 * 1024
 _HEADER_LIMIT = 256 * 1024
 
@@ -155,7 +155,14 @@ class CosmosServer:
         return self.service.faults.add(fault)
 
     def _new_connection(self) -> HttpConnection:
-        return HttpConnection(self._respond, time.time, self.report, _BODY_LIMIT, _HEADER_LIMIT)
+        return HttpConnection(
+            self._respond,
+            time.time,
+            self.report,
+            _BODY_LIMIT,
+            _HEADER_LIMIT,
+            self.service.refuse_head,
+        )
 
     def _respond(self, request: Request) -> Response:
         response = self.service.respond(request)

@@ -61,6 +61,21 @@ class Service:
         self._key = key
         self._clock = clock
 
+    def refuse_head(self, request: Request) -> Response | None:
+        """Why a request is refused before its body is taken in: it is not signed; or None."""
+        try:
+            self._check(asked_of(request))
+        except Refused as refused:
+            reply = refused.as_reply()
+            self.counters.count(Target(Operation.METADATA), reply.status, reply.charge)
+            return finished(reply, request.headers, {})
+        return None
+
+    def _check(self, asked: Asked) -> None:
+        """Raises Refused where a request is not signed with the key."""
+        if self._key is not None:
+            signing.check(asked, self._key, self._clock())
+
     def respond(self, request: Request) -> Response:
         """Carries a request out, or says why not."""
         if self.is_broken:
@@ -71,8 +86,7 @@ class Service:
         fault: Fault | None = None
         try:
             asked = asked_of(request)
-            if self._key is not None:
-                signing.check(asked, self._key, now)
+            self._check(asked)
             target = self._target(asked, path)
             fault = self.faults.take(target, now)
             if fault is not None and fault.kind is Kind.RESET:

@@ -4,7 +4,8 @@ Rules:
 
 - Requests are answered one after another, and the next one is only looked at when it is asked for:
   whoever writes the answers decides how many may wait.
-- What breaks the protocol or a limit gets its status, and the connection is closed after it.
+- What breaks the protocol or a limit gets its status, and the connection is closed after it. So
+  does a head that is refused: its body is not taken in.
 - No exception leaves: what goes wrong in a handler is a 500 for the client and a line for the
   people who run the server.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from email.utils import formatdate
+from typing import TypeVar
 
 import h11
 
@@ -28,6 +30,10 @@ _ALWAYS = (
 )
 
 Respond = Callable[[Request], Response]
+# Why a request is refused by its head alone; None where its body is to be taken in.
+RefuseHead = Callable[[Request], Response | None]
+
+T = TypeVar("T")
 
 
 class HttpConnection:
@@ -40,8 +46,10 @@ class HttpConnection:
         report: Callable[[str], None],
         body_limit: int = BODY_LIMIT,
         header_limit: int = HEADER_LIMIT,
+        refuse_head: RefuseHead | None = None,
     ) -> None:
         self._respond = respond
+        self._refuse_head: RefuseHead = refuse_head or (lambda _: None)
         self._now = now
         self._report = report
         self._body_limit = body_limit
@@ -51,17 +59,23 @@ class HttpConnection:
         self._body = bytearray()
         self.is_closed = False
         self.requests_answered = 0
-        self._has_bytes = False
+        # Bytes that came of requests that are not answered yet.
+        self.held = 0
 
     @property
-    def is_in_request(self) -> bool:
-        """Whether a request has begun to come in."""
-        return self._head is not None or self._has_bytes
+    def is_in_head(self) -> bool:
+        """Whether the head of a request has begun to come in, and is not there yet."""
+        return self._head is None and self.held > 0
+
+    @property
+    def is_in_body(self) -> bool:
+        """Whether the head of a request is there, and the rest is not."""
+        return self._head is not None
 
     def receive(self, data: bytes) -> None:
         """Takes what arrived; b"" says that the client will send no more."""
         if not self.is_closed:
-            self._has_bytes = self._has_bytes or bool(data)
+            self.held += len(data)
             self._h11.receive_data(data)
 
     def next_output(self) -> bytes:
@@ -85,6 +99,12 @@ class HttpConnection:
         trouble, self._trouble = self._trouble, None
         return trouble
 
+    def crowded_out(self) -> bytes:
+        """What to write when others need the room that an unfinished request takes."""
+        return self._refuse(
+            Problem(503, "The server holds too many unfinished requests: try again later.")
+        )
+
     def timed_out(self) -> bytes:
         """What to write when a request did not come in time."""
         return self._refuse(
@@ -101,6 +121,9 @@ class HttpConnection:
             case h11.Request():
                 self._head = event
                 self._check_length(event)
+                refusal = self._tried(self._refuse_head, _request(event))
+                if refusal is not None:
+                    return self._refused(refusal)
             case h11.Data(data=data):
                 self._body += data
                 if len(self._body) > self._body_limit:
@@ -119,41 +142,45 @@ class HttpConnection:
     def _answer(self) -> bytes:
         head, body = self._head, bytes(self._body)
         assert head is not None
-        request = Request(
-            head.method.decode("ascii"),
-            head.target.decode("ascii"),
-            {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers},
-            body,
-        )
-        try:
-            response = self._respond(request)
-        except Exception as error:  # the last resort, so that one bad request ends nothing else
-            self._report(f"{request.method} {request.target[:200]} failed: {error!r}")
-            response = Problem(500, "The server failed at this; it has said why.").as_response()
+        response = self._tried(self._respond, _request(head, body))
         self._trouble = response.trouble
         output = self._response(response, with_body=head.method != b"HEAD")
         self._head = None
         self._body.clear()
+        self.held = 0
         self.requests_answered += 1
         if self._h11.our_state is h11.MUST_CLOSE:
             self.is_closed = True
         else:
             self._h11.start_next_cycle()
-            self._has_bytes = bool(self._h11.trailing_data[0])
+            self.held = len(self._h11.trailing_data[0])
         return output
+
+    def _tried(self, function: Callable[[Request], T], request: Request) -> T | Response:
+        try:
+            return function(request)
+        except Exception as error:  # the last resort, so that one bad request ends nothing else
+            self._report(f"{request.method} {request.target[:200]} failed: {error!r}")
+            return Problem(500, "The server failed at this; it has said why.").as_response()
 
     def _refuse(self, problem: Problem) -> bytes:
         """Answers what cannot be carried out, and closes."""
-        if self._h11.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
-            self.is_closed = True
-            return b""
+        return self._refused(problem.as_response())
+
+    def _refused(self, response: Response) -> bytes:
+        is_too_late = self.is_closed or self._h11.our_state not in (h11.IDLE, h11.SEND_RESPONSE)
+        output = b"" if is_too_late else self._last_response(response)
+        self.is_closed = True
+        # What came of it is let go at once, and not only once the connection is closed.
+        self._body, self.held = bytearray(), 0
+        self._h11 = h11.Connection(h11.SERVER)
+        return output
+
+    def _last_response(self, response: Response) -> bytes:
         with_body = self._head is None or self._head.method != b"HEAD"
-        response = problem.as_response()
         headers = {**response.headers, "connection": "close"}
         closing = Response(response.status, response.body, response.content_type, headers)
-        output = self._response(closing, with_body=with_body)
-        self.is_closed = True
-        return output
+        return self._response(closing, with_body=with_body)
 
     def _response(self, response: Response, *, with_body: bool) -> bytes:
         headers = [("date", formatdate(self._now(), usegmt=True)), *_ALWAYS]
@@ -172,6 +199,15 @@ class HttpConnection:
 
     def _sent(self, event: h11.Event) -> bytes:
         return self._h11.send(event) or b""
+
+
+def _request(head: h11.Request, body: bytes = b"") -> Request:
+    return Request(
+        head.method.decode("ascii"),
+        head.target.decode("ascii"),
+        {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers},
+        body,
+    )
 
 
 def _too_large(limit: int) -> Problem:

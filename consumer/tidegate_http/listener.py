@@ -2,8 +2,10 @@
 
 Rules:
 
-- A request must arrive whole within a time, also if it comes byte by byte; a connection without a
-  request may stay open for longer; an answer that is not taken ends the connection.
+- The head of a request must arrive within a time, and its body within another, also if they come
+  byte by byte; a connection without a request may stay open for longer; an answer that is not taken
+  ends the connection.
+- Unfinished requests take so many bytes together and no more: then the oldest of them is refused.
 - While answers wait to be written, nothing more is read or carried out.
 - A connection that ends is first closed for writing only, so that a client that is still sending
   gets to read why.
@@ -24,11 +26,14 @@ from tidegate_http.stopping import stop_listening
 class Limits:
     """How long a connection may take, in seconds, and how many there may be."""
 
+    head_s: float = 10.0
     request_s: float = 10.0
     idle_s: float = 60.0
     write_s: float = 10.0
     linger_s: float = 2.0
     connections: int = 100
+    # Bytes of unfinished requests, of all connections together.
+    held_bytes: int = 64 * 1024 * 1024
 
 
 class HttpServer:
@@ -39,6 +44,9 @@ class HttpServer:
         self.port = 0
         self.addresses: tuple[str, ...] = ()
         self.connections: set[HttpWire] = set()
+        # Those with unfinished requests, the oldest request first, and what each of them takes.
+        self._held: dict[HttpWire, int] = {}
+        self._held_bytes = 0
         self.new_connection = new_connection
         self._listener: asyncio.Server | None = None
 
@@ -49,6 +57,16 @@ class HttpServer:
         self.addresses = tuple(str(each.getsockname()[0]) for each in listener.sockets)
         self._listener = listener
         self.port = int(listener.sockets[0].getsockname()[1])
+
+    def hold(self, wire: HttpWire, size: int) -> None:
+        """Notes what the unfinished requests of a connection take; 0 where there is none."""
+        self._held_bytes += size - self._held.get(wire, 0)
+        if size:
+            self._held[wire] = size
+        else:
+            self._held.pop(wire, None)
+        while self._held_bytes > self.limits.held_bytes:
+            next(iter(self._held)).crowd_out()
 
     async def stop(self) -> None:
         """Listens no more and ends all connections."""
@@ -70,6 +88,7 @@ class HttpWire(asyncio.Protocol):
         self._is_held = False
         self._is_ending = False
         self._is_late = False
+        self._answered = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -83,6 +102,11 @@ class HttpWire(asyncio.Protocol):
         if self._is_ending:
             return
         self._http.receive(data)
+        self._go_on()
+
+    def crowd_out(self) -> None:
+        """Gives up an unfinished request: others need its room."""
+        self._transport.write(self._http.crowded_out())
         self._go_on()
 
     def eof_received(self) -> bool:
@@ -103,6 +127,7 @@ class HttpWire(asyncio.Protocol):
 
     def connection_lost(self, _exc: Exception | None) -> None:
         self._server.connections.discard(self)
+        self._server.hold(self, 0)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -127,6 +152,15 @@ class HttpWire(asyncio.Protocol):
             elif not output:
                 break
         self._keep_time()
+        self._keep_count()
+
+    def _keep_count(self) -> None:
+        """Tells what unfinished requests take."""
+        if self._http.requests_answered != self._answered:
+            # What is left is of a new request, which is younger than those of others.
+            self._answered = self._http.requests_answered
+            self._server.hold(self, 0)
+        self._server.hold(self, self._http.held)
 
     def _write_late(self, output: bytes, cut_after: int | None) -> None:
         """Writes an answer with trouble: its time has come."""
@@ -160,7 +194,9 @@ class HttpWire(asyncio.Protocol):
             phase, seconds = ("write", http.requests_answered), limits.write_s
         elif self._is_ending:
             phase, seconds = ("linger", 0), limits.linger_s
-        elif http.is_in_request:
+        elif http.is_in_head:
+            phase, seconds = ("head", http.requests_answered), limits.head_s
+        elif http.is_in_body:
             phase, seconds = ("request", http.requests_answered), limits.request_s
         else:
             phase, seconds = ("idle", http.requests_answered), limits.idle_s
@@ -173,7 +209,7 @@ class HttpWire(asyncio.Protocol):
 
     def _on_time(self) -> None:
         match self._phase[0]:
-            case "request":
+            case "head" | "request":
                 self._transport.write(self._http.timed_out())
                 self._go_on()
             case "idle":

@@ -14,10 +14,11 @@ Pure. Rules:
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import NamedTuple
 
 from tidegate_amqp import DecodeError
-from tidegate_amqp.decode import check_value, decode_value, skip_value
+from tidegate_amqp.decode import Buffer, check_value, decode_value, skip_value
 from tidegate_amqp.sections import (
     APPLICATION_PROPERTIES,
     BATCH_FORMAT,
@@ -49,6 +50,7 @@ _BEGINNINGS = {
     FOOTER: _MAP,
 }
 
+_LIST8, _SHORT = 0xC0, 128
 _U32 = struct.Struct(">I").unpack_from
 
 
@@ -122,12 +124,25 @@ def _is_plain(message: bytes) -> bool:
     return False
 
 
+def _check(message: Buffer, index: int) -> int:
+    """`check_value`, which remembers short lists: most events of a sender have equal properties."""
+    head = message[index : index + 2]
+    if len(head) == 2 and head[0] == _LIST8 and head[1] <= _SHORT:
+        return index + _check_list(bytes(message[index : index + 2 + head[1]]))
+    return check_value(message, index)
+
+
+@lru_cache(maxsize=256)
+def _check_list(encoded: bytes) -> int:
+    return check_value(encoded, 0)
+
+
 def _read_event(message: bytes) -> Incoming:
     own: tuple[tuple[bytes, bytes], ...] = ()
     key: str | None = None
     kept: list[Section] = []
     dropped = has_annotations = False
-    for section in sections(message, check_value):
+    for section in sections(message, _check):
         if section.code != VALUE and message[section.value] not in _BEGINNINGS[section.code]:
             raise DecodeError(f"a section 0x{section.code:x} is not of the type that it must be")
         if section.code == MESSAGE_ANNOTATIONS:

@@ -20,7 +20,6 @@ from tidegate_operator.lag import PartitionLag
 from tidegate_operator.lost_positions import LOST, lost_positions_text
 from tidegate_operator.model import LedgerTrouble, SparkFacts
 from tidegate_operator.readiness import NOT_READ, READY, UNOWNED, ready, unowned_for_long
-from tidegate_operator.scaling import Standstill
 from tidegate_operator.spark_status import RETRYING, remedy_of
 from tidegate_operator.view import GroupView
 from tidegate_operator.wording import (
@@ -149,7 +148,7 @@ def _stuck(view: GroupView) -> Condition:
     if listing is None:
         return _not_read(STUCK)
     if view.steps.standing:
-        return _standing(view.steps.standing, view.key.namespace)
+        return _standing(view)
     alive = [presence for presence in listing.members.values() if presence.is_alive]
     failing = {p: member.name for member in alive for p in member.stuck - member.declines}
     # What another has taken over is handled there.
@@ -159,9 +158,8 @@ def _stuck(view: GroupView) -> Condition:
         for p in member.declines
         if view.owners.get(p, member.name) == member.name
     }
-    logs = f"kubectl logs -n {view.key.namespace}"
     if view.observation.spark is not None:
-        return _stuck_on_spark(view, view.observation.spark, failing, logs)
+        return _stuck_on_spark(view, view.observation.spark, failing)
     halted = {p: failing[p] for member in alive for p in member.open_circuits if p in failing}
     if halted:
         members = sorted(set(halted.values()))
@@ -170,19 +168,19 @@ def _stuck(view: GroupView) -> Condition:
             STUCK,
             "CircuitOpen",
             f"The handler fails on too many of the recent events of {what}, so that no more are "
-            f"put aside and nothing is read: see {logs} {names_text(members)}. Fix the handler: "
-            f"each partition tries again by itself every spec.delivery.circuitBreaker."
-            f"probeEverySeconds. To resume {them} at once: kubectl consumergroup pause and resume "
-            f"-n {view.key.namespace} {view.key.name}, with --partition.",
+            f"put aside and nothing is read: see {view.commands.logs(view.key, members)}. Fix the "
+            "handler: each partition tries again by itself every spec.delivery.circuitBreaker."
+            f"probeEverySeconds. To resume {them} at once: "
+            f"{view.commands.restart(view.key, sorted(halted, key=natural))}.",
         )
     if failing:
         members = sorted(set(failing.values()))
         return Condition.so(
             STUCK,
             "HandlerFails",
-            f"The handler fails again and again at {partitions_text(failing)}: see "
-            f"{logs} {names_text(members)}. Mend the handler, or set spec.delivery.onFailure: "
-            "deadLetter to put such events aside.",
+            f"The handler fails again and again at {partitions_text(failing)}, of "
+            f"{names_text(members)}: see {view.commands.logs(view.key, members)}. Mend the "
+            "handler, or set spec.delivery.onFailure: deadLetter to put such events aside.",
         )
     if hanging:
         members = sorted(set(hanging.values()))
@@ -190,17 +188,18 @@ def _stuck(view: GroupView) -> Condition:
             STUCK,
             "HandlerHangs",
             f"A handler does not come back: {names_text(members)} cannot handle "
-            f"{partitions_text(hanging)} for now. Others take it where they can; see {logs} "
-            f"{names_text(members)}.",
+            f"{partitions_text(hanging)} for now. Others take it where they can; see "
+            f"{view.commands.logs(view.key, members)}.",
         )
     return Condition.not_so(STUCK, "NotStuck", "No handler fails again and again, and none hangs.")
 
 
 def _stuck_on_spark(
-    view: GroupView, spark: SparkFacts, failing: Mapping[PartitionId, str], logs: str
+    view: GroupView, spark: SparkFacts, failing: Mapping[PartitionId, str]
 ) -> Condition:
     """A driver holds all members, and says itself what fails."""
-    where = f"See {logs} {names_text([driver.name for driver in view.drivers])}."
+    logs = view.commands.logs(view.key, [driver.called for driver in view.drivers])
+    where = f"See {logs}."
     why = sentence(spark.note.failure) if spark.note.failure else ""
     remedy = remedy_of(spark.note.failure)
     if failing and remedy is not None:
@@ -224,10 +223,11 @@ def _stuck_on_spark(
     return Condition.not_so(STUCK, "NotStuck", "The pipeline does not fail again and again.")
 
 
-def _standing(standing: tuple[Standstill, ...], namespace: str) -> Condition:
-    tried = names_text(sorted({name for each in standing for name in each.tried}))
+def _standing(view: GroupView) -> Condition:
+    standing = view.steps.standing
+    tried = sorted({name for each in standing for name in each.tried})
     told = "; ".join(each.text for each in standing[:_TOLD])
-    text = f"{sentence(told)} See kubectl logs -n {namespace} {tried}."
+    text = f"{sentence(told)} See {view.commands.logs(view.key, tried)}."
     if any(each.is_quarantined for each in standing):
         return Condition.so(STUCK, "PartitionsSetAside", text)
     return Condition.so(STUCK, "PositionStands", text)
@@ -268,7 +268,8 @@ def _state_behind(view: GroupView) -> Condition:
             "StateBehind",
             f"Somebody else has moved the position of {partitions_text(behind)} and left the "
             "state: nobody reads on there. Rewind to the state's position to keep totals exact, "
-            "or clear the state by a rewind to the position: kubectl consumergroup rewind.",
+            "or clear the state by a rewind to another place, such as "
+            f"{view.commands.rewind(view.key)}.",
         )
     if view.lost:
         return Condition.so(BEHIND, LOST, lost_positions_text(view))

@@ -20,7 +20,7 @@ def lost_positions_text(view: GroupView) -> str:
     more = f" So it is with {len(told) - 1} more." if len(told) > 1 else ""
     return (
         "The source does not know a stored position any more, and nobody reads on there: "
-        f"{cut(told[0], _WORDS)}{more} What is stored stays as it is until you rewind: kubectl "
-        "consumergroup rewind (or tidegate rewind) to earliest, latest or a time. Or begin anew "
-        "under another name."
+        f"{cut(told[0], _WORDS)}{more} What is stored stays as it is until you rewind: "
+        f"{view.commands.rewind(view.key)}, or to latest or a time. Or begin anew under another "
+        "name."
     )

@@ -15,6 +15,7 @@ from typing import Any
 
 from tidegate.model import Listing, MemberName, PartitionEnd, PartitionId, Roster
 from tidegate.ports.lineage import FLAT, Lineage
+from tidegate_operator.commands import KUBECTL, Commands
 from tidegate_operator.pod_nouns import DriverNote, Role, SparkMarks
 from tidegate_operator.scaling import Mode, Policy, Report, Standstill
 
@@ -91,7 +92,7 @@ class PodFacts:
 
     @property
     def called(self) -> str:
-        """For kubectl."""
+        """In commands."""
         return self.pod_name or self.name
 
 
@@ -225,6 +226,8 @@ class Observation:
     gone: tuple[PodFacts, ...] = ()
     # How partitions come and go.
     lineage: Lineage = FLAT
+    # What people can type where the group runs.
+    commands: Commands = KUBECTL
 
     @property
     def listing(self) -> Listing | None:

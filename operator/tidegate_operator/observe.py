@@ -90,6 +90,7 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
         spark=workload.spark,
         gone=own_pods(notes, tuple(known.gone.values())),
         lineage=spec.source.lineage if spec is not None else FLAT,
+        commands=edges.settings.commands,
     )
     start = spec.source.start if spec is not None else Start()
     notes.lag = lag_of_group(observation, start, before=notes.lag)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from tidegate.commands.codes import Code
 from tidegate.spark.failures import OUT_OF_MEMORY_CODES
-from tidegate_operator.model import Ended, GroupKey, PodFacts
+from tidegate_operator.model import Ended, PodFacts
 from tidegate_operator.pod_nouns import Role
+from tidegate_operator.view import GroupView
 from tidegate_operator.wording import said, stopped
 
 JOINS_WITHIN_S = 60.0
@@ -78,7 +79,7 @@ class Trouble:
     is_soft: bool = False
 
 
-def trouble_of(group: GroupKey, pod: PodFacts, now: float) -> Trouble | None:
+def trouble_of(view: GroupView, pod: PodFacts) -> Trouble | None:
     """What keeps a pod from being ready; None where nothing does."""
     if pod.is_ready:
         return None
@@ -98,23 +99,23 @@ def trouble_of(group: GroupKey, pod: PodFacts, now: float) -> Trouble | None:
         )
     if container.waiting in _NOT_MADE:
         why = said(container.waiting_message) or container.waiting
-        return _not_started(group, pod, why)
+        return _not_started(view, pod, why)
     end = container.last_end
     if end is not None and (end.exit_code != Code.DONE or container.waiting == _BACK_OFF):
-        return _ended(group, pod, end)
-    return _not_joined(group, pod, now)
+        return _ended(view, pod, end)
+    return _not_joined(view, pod)
 
 
-def _not_started(group: GroupKey, pod: PodFacts, why: str) -> Trouble:
+def _not_started(view: GroupView, pod: PodFacts, why: str) -> Trouble:
     return Trouble(
         "ContainerCannotStart",
         f"The container of pod {pod.called} cannot be started: {stopped(why)} Mend what it names "
-        f"in {TEMPLATES[pod.role]} or spec.image: kubectl describe pod -n {group.namespace} "
-        f"{pod.called}.",
+        f"in {TEMPLATES[pod.role]} or spec.image: "
+        f"{view.commands.describe(view.key, 'pod', pod.called)}.",
     )
 
 
-def _ended(group: GroupKey, pod: PodFacts, end: Ended) -> Trouble:
+def _ended(view: GroupView, pod: PodFacts, end: Ended) -> Trouble:
     """Its process has ended in a way that it should not."""
     name, restarts = pod.called, pod.container.restarts
     if end.exit_code == Code.CONFIGURATION and pod.role is not Role.EXECUTOR:
@@ -135,12 +136,12 @@ def _ended(group: GroupKey, pod: PodFacts, end: Ended) -> Trouble:
             f"{_MORE_MEMORY[pod.role]}",
         )
     if end.reason in ("StartError", "ContainerCannotRun"):
-        return _not_started(group, pod, said(end.message) or end.reason)
+        return _not_started(view, pod, said(end.message) or end.reason)
     message = (
         f"The {pod.role} of pod {name} has ended with code {end.exit_code}"
         f"{f', {restarts} times by now' if restarts > 1 else ''}: "
         f"{stopped(_last_words(end))} See "
-        f"kubectl logs -n {group.namespace} {name} --previous."
+        f"{view.commands.logs(view.key, [name], previous=True)}."
     )
     is_again = restarts > 1 or pod.container.waiting == _BACK_OFF
     return Trouble("CrashLoop" if is_again else "Joining", message, is_soft=not is_again)
@@ -175,11 +176,10 @@ def _of_configuration(pod: PodFacts, end: Ended) -> Trouble:
     return Trouble(reason, f"The {pod.role} of pod {pod.called} cannot begin: {why} {remedy}")
 
 
-def _not_joined(group: GroupKey, pod: PodFacts, now: float) -> Trouble:
+def _not_joined(view: GroupView, pod: PodFacts) -> Trouble:
     """Nothing has failed: it is starting, or hangs."""
     running = pod.container.running
-    age_s = max(now - (running.since if running is not None else pod.created_at), 0.0)
-    where = f"-n {group.namespace} {pod.called}"
+    age_s = max(view.now - (running.since if running is not None else pod.created_at), 0.0)
     if age_s <= JOINS_WITHIN_S:
         doing = "is joining the group" if running is not None else "is being started"
         return Trouble("Joining", f"Pod {pod.called} {doing}.", is_soft=True)
@@ -187,10 +187,11 @@ def _not_joined(group: GroupKey, pod: PodFacts, now: float) -> Trouble:
         return Trouble(
             "PodsNotReady",
             f"Pod {pod.called} runs, and has not joined the group for more than a minute: does it "
-            f"reach its storage and its source? See kubectl logs {where}.",
+            f"reach its storage and its source? See {view.commands.logs(view.key, [pod.called])}.",
         )
     return Trouble(
         "PodsNotReady",
-        f"Pod {pod.called} has not started for more than a minute: see kubectl describe pod "
-        f"{where} (a volume that cannot be mounted, a node that does not answer).",
+        f"Pod {pod.called} has not started for more than a minute: see "
+        f"{view.commands.describe(view.key, 'pod', pod.called)} (a volume that cannot be "
+        "mounted, a node that does not answer).",
     )

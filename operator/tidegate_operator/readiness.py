@@ -84,7 +84,7 @@ def _of_partitions(view: GroupView, before: Condition | None) -> Iterator[Condit
         yield _not(
             "Joining",
             f"{pods}, and none has told yet which partitions the source has. If it stays so, see "
-            f"kubectl logs -n {view.key.namespace} of the pods: can they reach the hub?",
+            f"{view.commands.logs(view.key, ())}: can they reach the hub?",
         )
     unowned = unowned_for_long(view, before)
     if unowned:
@@ -120,7 +120,7 @@ def _troubles(view: GroupView) -> list[Trouble]:
         trouble
         for pod in (*view.drivers, *view.pods)
         if (is_short or (newest and pod.revision == newest))
-        and (trouble := trouble_of(view.key, pod, view.now)) is not None
+        and (trouble := trouble_of(view, pod)) is not None
     ]
     return sorted(found, key=lambda trouble: (trouble.is_soft, REASONS.index(trouble.reason)))
 
@@ -170,8 +170,8 @@ def _on_the_way(view: GroupView, troubles: list[Trouble]) -> Condition:
     if not view.pods:
         return _not(
             "NoPods",
-            f"Kubernetes has made no pod yet. If it stays so, see kubectl describe deployment "
-            f"-n {view.key.namespace} {view.key.name}.",
+            "Kubernetes has made no pod yet. If it stays so, see "
+            f"{view.commands.describe(view.key, 'deployment', view.key.name)}.",
         )
     return _not("Joining", f"{counts}. More pods are being made.")
 
@@ -198,7 +198,7 @@ def _unowned(view: GroupView, partitions: tuple[PartitionId, ...]) -> Condition:
         UNOWNED,
         f"For more than {UNOWNED_LIMIT_S:.0f} s nobody has owned {partitions_text(partitions)}. "
         "See what the conditions StateBehind and Stuck say, and "
-        f"kubectl logs -n {view.key.namespace} of the pods. If the hub was made anew with fewer "
+        f"{view.commands.logs(view.key, ())}. If the hub was made anew with fewer "
         "partitions, delete the blobs of those that it has no more.",
     )
 
@@ -212,10 +212,12 @@ def _unread(view: GroupView) -> Condition:
     read = "has an owner that cannot read it" if count == 1 else "have owners that cannot read them"
     what = f"{counted(count, 'partition')} {read}"
     names = sorted({member.name for member in unread.values()})
+    # Executors are members, and their pods may be gone before anybody looks.
+    pods = names if view.observation.spark is None else ()
     trouble = next((member.trouble for member in unread.values() if member.trouble), "")
     why = stopped(f"{what}: {said(trouble)}" if trouble else what)
     return _not(
         "PartitionsNotRead",
         f"{why} Is all there that spec.source names (of a hub its consumer group, too), and may "
-        f"the group read it? See kubectl logs -n {view.key.namespace} {names_text(names)}.",
+        f"the group read it? {names_text(names)} cannot: see {view.commands.logs(view.key, pods)}.",
     )

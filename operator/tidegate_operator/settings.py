@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from tidegate.settings import SettingsError
+from tidegate_operator.commands import KUBECTL, Commands
 from tidegate_operator.identity import IdentityHosts
 
 # Nothing is decided on a listing that is older than a little more than this.
@@ -34,6 +35,9 @@ class OperatorSettings:
     spark_image: str = ""
     # Where the operator's own identity may go.
     identity_hosts: IdentityHosts = field(default_factory=IdentityHosts)
+
+    # What messages tell people to type.
+    commands: Commands = KUBECTL
 
     # The leader's Lease: how long it holds, and how often it is renewed.
     lease_s: float = 15.0

@@ -21,6 +21,7 @@ from typing import Any
 from tidegate.ledger.survey import age_text, owned_by
 from tidegate.model import MemberName
 from tidegate_operator import conditions as kinds
+from tidegate_operator.commands import SELECTOR_LABEL
 from tidegate_operator.condition import Condition, conditions_in
 from tidegate_operator.kinds import Document
 from tidegate_operator.lag import GroupLag
@@ -34,7 +35,7 @@ from tidegate_operator.view import GroupView, view_of
 from tidegate_operator.wording import age_seconds, time_text
 
 MEMBERS_TOLD = PARTITIONS_TOLD = 128
-SELECTOR_LABEL, ROLE_LABEL = "tidegate.dev/group", "tidegate.dev/role"
+ROLE_LABEL = "tidegate.dev/role"
 
 # Of lag alone: what a person would call another lag is written after so long, any other after so
 # much longer. What waits for less than a moment comes and goes.

@@ -13,6 +13,7 @@ from tidegate.model import Listing, MemberName, PartitionId, Presence
 from tidegate.ports import lost_position
 from tidegate_operator import lag as lags
 from tidegate_operator import sizing
+from tidegate_operator.commands import Commands
 from tidegate_operator.lag import GroupLag
 from tidegate_operator.model import GroupKey, Observation, PodFacts, Steps, Wish
 from tidegate_operator.rollout import is_live
@@ -42,6 +43,10 @@ class GroupView:
     @property
     def key(self) -> GroupKey:
         return self.observation.key
+
+    @property
+    def commands(self) -> Commands:
+        return self.observation.commands
 
     @property
     def wish(self) -> Wish:

@@ -21,7 +21,7 @@ from typing import Any
 from tidegate.ops.serving import Address
 from tidegate_operator.kinds import TOKEN_REVIEW, Document, Kind
 from tidegate_operator.model import GroupKey, Steps
-from tidegate_operator.page.admission import Admission, ByKubernetes, Loopback
+from tidegate_operator.page.admission import Admission, ByKubernetes, Loopback, ShownCommands
 from tidegate_operator.page.serving import serve_console
 from tidegate_operator.scaling import Policy
 from tidegate_operator.status import status_of
@@ -111,6 +111,7 @@ def _other(namespace: str, name: str, status: Document) -> Document:
     return found
 
 
+SHOWN = ShownCommands("tidegate {command} {name}", "tidegate deadletters list --file {name}")
 _OTHERS: tuple[tuple[str, str, Document], ...] = (
     ("homes", "alarms", {"lag": 0, "behind": "0s", "partitionStates": [
         state(str(at), f"home-{'ab'[at % 2]}") for at in range(4)]}),
@@ -152,7 +153,7 @@ async def serve(speed: float, port: int, *, has_tokens: bool) -> None:
     """Until the standard input ends."""
     groups = ShownGroups(LivingGroup())
     groups.living.run(60.0)
-    admission: Admission = ByKubernetes(FewTokens()) if has_tokens else Loopback()
+    admission: Admission = ByKubernetes(FewTokens()) if has_tokens else Loopback(SHOWN)
     address = Address("127.0.0.1", port)
     console = await serve_console(
         address, groups, admission, lambda: groups.living.now, lambda: groups.is_led

@@ -100,16 +100,14 @@ def done_until(todo: Todo, index: int) -> Todo:
 
 def single_out(todo: Todo) -> Todo:
     """It is known that the first event of the first range is what failed: it is a range alone."""
-    if not todo.ranges or todo.ranges[0][1] - todo.ranges[0][0] == 1:
-        return todo
     first, end = todo.ranges[0]
+    if end - first == 1:
+        return todo
     return replace(todo, ranges=((first, first + 1), (first + 1, end), *todo.ranges[1:]))
 
 
 def failed(policy: Policy, todo: Todo) -> Todo:
-    """The handler failed on the first range. If none is left, it failed after all were done."""
-    if not todo.ranges:
-        return todo
+    """The handler failed on the first range."""
     first, end = todo.ranges[0]
     failures = todo.failures + 1
     is_splitting = policy.on_failure is OnFailure.DEAD_LETTER and end - first > 1
@@ -120,7 +118,7 @@ def failed(policy: Policy, todo: Todo) -> Todo:
 
 
 def pause_s(policy: Policy, before: Todo, after: Todo, dice: float) -> float:
-    """How long to wait after a failure: not at all if the batch was split, or is done."""
-    if before.ranges != after.ranges or not after.ranges:
+    """How long to wait after a failure: not at all where the batch was split."""
+    if before.ranges != after.ranges:
         return 0.0
     return policy.backoff.pause_s(after.failures, dice)

@@ -78,8 +78,8 @@ class EventHubsSpec:
         default=TransportKind.NATIVE,
         metadata={
             "help": "`native`: our own receiver; it changes to the SDK by itself where a service "
-            "answers what it does not understand, or ends the connection on what it says. `sdk`: "
-            "the official SDK."
+            "answers what it does not understand, or drops its connections. `sdk`: the official "
+            "SDK."
         },
     )
     web_sockets: bool = field(

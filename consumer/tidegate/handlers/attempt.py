@@ -27,12 +27,15 @@ SLICE_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an attempt ended: so many events are done; `error` is of the one after them."""
+    """How an attempt ended: so many events are done; `error` is of what comes after them."""
 
     done: int
     error: Raised | None = None
     is_due: bool = False
     mark: Mark | None = None
+    # The call failed after it had marked its last event, or its only one, as done: the error is of
+    # no event that is left.
+    is_of_none: bool = False
 
 
 class Attempts:
@@ -66,7 +69,8 @@ class Attempts:
             mark = context._mark
             context._roll_back()
             done = max(self._done, mark.done if mark is not None else 0)
-            return Ended(done, error.raised, context._is_due, mark)
+            is_of_none = done > self._done if self._code.takes_one else done == len(events)
+            return Ended(done, error.raised, context._is_due, mark, is_of_none)
         except BaseException:
             context._roll_back()
             raise
@@ -95,8 +99,9 @@ class Attempts:
             left = handle(event, context)
             if type(left) is CoroutineType:
                 left = await left
-            while left is not None and (left := still_to_await(what, left)) is not None:
-                left = await left
+            if left is not None:
+                while (left := still_to_await(what, left)) is not None:
+                    left = await left
             self._count(1)
 
     def _each(self, events: Sequence[SourceEvent], until: float) -> Awaitable[Any] | None:

@@ -114,10 +114,14 @@ class Batches:
             self._breaker.handled(ended.done)
             self._tell_closed()
         before = deciding.done_until(todo, todo.ranges[0][0] + ended.done)
-        if error is None or not before.ranges:
-            self._troubles.over()
         if error is None:
+            self._troubles.over()
             return before, None
+        if ended.is_of_none:
+            # What comes next has not failed.
+            await self._failed((), attempt, error)
+            self._troubles.over()
+            return before, error
         if self._tools.code.takes_one:
             before = deciding.single_out(before)
         after = deciding.failed(self._policy, before)
@@ -213,7 +217,7 @@ class Batches:
                 self._breaker.put_aside()
                 fact = facts.DeadLettered(now, self._context.partition, 1, where)
                 self._tools.observer.hear(fact)
-                self._troubles.say("dead-letter", f"{letter.id}: {letter.error}: is at {where}")
+                self._troubles.say("dead-letter", f"{letter.id}: {error.line}: is at {where}")
                 self._troubles.over()
                 return True
         return False

@@ -38,7 +38,8 @@ class Raised:
     error: BaseException  # for `on_error`
     kind: str  # the name of its class
     said: str
-    blamed: str  # in one line, and where it was raised
+    line: str  # the same, as much as a line of the log has of it
+    blamed: str  # that, and where it was raised
     trace: str
 
 
@@ -61,7 +62,7 @@ def call_failed(error: BaseException) -> CallFailedError:
     # A coroutine that raises StopIteration fails with an error of Python's own, which has no place.
     place = _place(traceback_of(error)) or _place(traceback_of(cause_of(error)))
     where = f"{line} ({place})" if place else line
-    return CallFailedError(Raised(error, class_name(error), whole, where, trace_of(error)))
+    return CallFailedError(Raised(error, class_name(error), whole, line, where, trace_of(error)))
 
 
 def blamed(error: BaseException) -> str:

@@ -210,7 +210,8 @@ class Context:
         self._tell_memory(counts=False)
 
     def _tell_memory(self, *, counts: bool) -> None:
-        # A copy: threads of the user's own may change it meanwhile.
-        for kept in list(self._memory.values()):
-            if issubclass(type(kept), Undone):
-                kept.call_ended(counts=counts)
+        if self._memory:
+            # A copy: threads of the user's own may change it meanwhile.
+            for kept in list(self._memory.values()):
+                if issubclass(type(kept), Undone):
+                    kept.call_ended(counts=counts)

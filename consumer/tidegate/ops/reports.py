@@ -67,7 +67,7 @@ REPORTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "source-unreadable": ("the source cannot say which partitions there are", _BY_ITSELF),
         "source-readable": ("it says them again", "nothing"),
         FELL_BACK: ("the official SDK reads: the service said what our own receiver does not "
-                    "understand, or ends the connection on what it says", "tell us what it says"),
+                    "understand, or drops its connections", "tell us what it says"),
         "range-kept": ("a range of a container was split or merged, and its state cannot follow",
                        "do what it says; the range waits"),
         "range-split": ("a range goes on as several", "nothing"),

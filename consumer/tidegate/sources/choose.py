@@ -2,8 +2,8 @@
 
 Rules:
 - It begins native. The first NotUnderstoodError, wherever it comes from, changes the whole source
-  over to the SDK, once and for good, and `report` is told why. A service that ends connections on
-  what native says is one: see native/dropped.py.
+  over to the SDK, once and for good, and `report` is told why. Connections that the
+  service drops may lead to one: see native/dropped.py.
 - A reader that is open then fails with a SourceError that may pass: it is opened again, by the SDK.
 """
 

@@ -22,7 +22,7 @@ from tidegate_cosmos.store.notes import Record, change_record, container_record,
 from tidegate_cosmos.store.problems import StoreProblem
 from tidegate_cosmos.store.ranges import Range
 
-FORMAT = 1
+FORMAT = 2
 
 
 # What a record ends with whose values are none: the last is of numbers that are too large.

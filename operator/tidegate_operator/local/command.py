@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import shlex
 import sys
 import time
 from collections.abc import Mapping
@@ -183,7 +184,9 @@ class _Asking:
             print(f"{_PROGRAM}: {problem}", file=sys.stderr)
             return Code.FAILED
         async with asking(served) as client:
-            cluster = Cluster(client, arguments.namespace, _PROGRAM)
+            state = arguments.state
+            option = f" --state {shlex.quote(str(state))}" if state is not None else ""
+            cluster = Cluster(client, arguments.namespace, _PROGRAM, option)
             return int(await self.command.run(cluster, arguments))
 
 

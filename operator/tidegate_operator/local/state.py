@@ -49,6 +49,7 @@ class State:
         self.cosmos = self.folder / "cosmos"
         self.pods = self.folder / "pods"
         self.logs = self.folder / "logs"
+        self.groups = self.folder / "groups"
         self._served = self.folder / "served.json"
         self._ports = self.folder / "ports.json"
 
@@ -86,7 +87,7 @@ class State:
                 f"want {_LEAST_FREE >> 20} at least. Make room, or choose another folder"
             )
         # Of an earlier time: their processes have ended with it.
-        for folder in (self.pods, self.logs):
+        for folder in (self.pods, self.logs, self.groups):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=0o700)
 

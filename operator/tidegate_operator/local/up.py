@@ -32,6 +32,7 @@ from tidegate.ops.serving import Address
 from tidegate_http.shutdown import SHUTDOWN, Listener
 from tidegate_operator.local.admission import admit
 from tidegate_operator.local.api import LocalApi, watching
+from tidegate_operator.local.commands import LocalCommands, write_group_files
 from tidegate_operator.local.controllers import Controllers
 from tidegate_operator.local.embedded import Embedded, embedded
 from tidegate_operator.local.given import NAMESPACE, Given, read
@@ -156,6 +157,7 @@ class _Running:
             given, read_files, self._take, lambda text: voice.say("", text)
         )
         self._environment = environment
+        self._commands = LocalCommands(state, environment)
         self._store = Store(time.time, lambda: str(uuid.uuid4()), admit)
         place = Place(state.pods, state.logs, tuple(dict.fromkeys(given.search)))
         self._kubelet = Kubelet(
@@ -175,6 +177,7 @@ class _Running:
             leader_namespace=NAMESPACE,
             image=_IMAGE,
             spark_image=_IMAGE,
+            commands=self._commands,
             settled_tick_s=_TICK_S,
             # To look costs nothing here.
             secrets_every_s=_TICK_S,
@@ -186,7 +189,9 @@ class _Running:
 
     def _take(self, given: Given) -> None:
         """What the files say stands. Raises KubeError."""
-        for document in given.documents(self._ours.connections):
+        documents = given.documents(self._ours.connections)
+        write_group_files(self._state, documents)
+        for document in documents:
             self._store.apply(document, MANAGER)
 
     async def run(self, ending: Ending, console: Address | None, *, is_shown: bool) -> int:
@@ -225,7 +230,11 @@ class _Running:
             return
         operator = self._operator
         shown = await serve_console(
-            console, operator.cache, Loopback(), time.time, operator.leader.is_led
+            console,
+            operator.cache,
+            Loopback(self._commands.of_any()),
+            time.time,
+            operator.leader.is_led,
         )
         stack.push_async_callback(shown.close)
         self._voice.say("", f"the console is at {shown.url}")

@@ -50,11 +50,21 @@ class Viewer:
     who: Document = field(default_factory=dict, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class ShownCommands:
+    """Commands of one group, with `{command}`, `{namespace}` and `{name}` to be filled in."""
+
+    ask: str
+    letters: str
+
+
 class Admission(Protocol):
     """See the module."""
 
     # Whether people show a token to be let in.
     takes_tokens: bool
+    # What pages name for a terminal.
+    shown: ShownCommands
 
     async def viewer(self, request: web.Request) -> Viewer | None:
         """Who it is; None for somebody who has to log in. Raises NotAdmitted, KubeError."""
@@ -73,6 +83,9 @@ class Loopback:
     """Whoever is on this machine."""
 
     takes_tokens = False
+
+    def __init__(self, shown: ShownCommands) -> None:
+        self.shown = shown
 
     async def viewer(self, request: web.Request) -> Viewer | None:
         host = request.headers.get("Host", "")
@@ -107,6 +120,10 @@ class ByKubernetes:
     """
 
     takes_tokens = True
+    shown = ShownCommands(
+        "kubectl consumergroup {command} {name} -n {namespace}",
+        "kubectl consumergroup deadletters list {name} -n {namespace}",
+    )
 
     def __init__(self, kube: Reviews, now: Callable[[], float] = time.monotonic) -> None:
         self._kube = kube

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from aiohttp import web
 
@@ -89,6 +89,7 @@ class ConsolePage:
         """Who one is: for the page's head, and for a page whose stream was refused."""
         is_local = not self._admission.takes_tokens
         told = {"name": viewer.name, "canLogOut": not is_local, "isLocal": is_local}
+        told["commands"] = asdict(self._admission.shown)
         return web.json_response(told)
 
     # --- who is let in

@@ -126,7 +126,7 @@ async def move(cluster: Cluster, arguments: argparse.Namespace) -> int:
         owner_of = await _owners(cluster, document, stack)
         owner = await _first(owner_of, arguments.partition)
         _say(cluster, arguments, await cluster.change(arguments.name, made))
-        return await _until_moved(cluster.program, owner_of, owner, arguments)
+        return await _until_moved(cluster, owner_of, owner, arguments)
 
 
 async def _owners(cluster: Cluster, document: Document, stack: AsyncExitStack) -> OwnerOf:
@@ -152,7 +152,7 @@ async def _first(owner_of: OwnerOf, partition: PartitionId) -> MemberName | None
 
 
 async def _until_moved(
-    program: str, owner_of: OwnerOf, owner: MemberName | None, arguments: argparse.Namespace
+    cluster: Cluster, owner_of: OwnerOf, owner: MemberName | None, arguments: argparse.Namespace
 ) -> int:
     partition, member = arguments.partition, arguments.to
     until = time.monotonic() + arguments.limit_s
@@ -166,7 +166,7 @@ async def _until_moved(
         if owner == member and not trouble:
             break
         if time.monotonic() >= until:
-            _say_not_moved(program, arguments, owner, trouble)
+            _say_not_moved(cluster, arguments, owner, trouble)
             return Code.FAILED
         await asyncio.sleep(_LOOK_S)
     if arguments.output == "text":
@@ -175,15 +175,15 @@ async def _until_moved(
 
 
 def _say_not_moved(
-    program: str, arguments: argparse.Namespace, owner: MemberName | None, trouble: str
+    cluster: Cluster, arguments: argparse.Namespace, owner: MemberName | None, trouble: str
 ) -> None:
     whose = f"with {owner or 'nobody'}"
     how = f"is still {whose}" if not trouble else f"was {whose} when that was last seen,"
     why = f": {trouble}" if trouble else "."
     print(
-        f"{program}: partition {arguments.partition} {how} after "
-        f"{arguments.limit_s:g} s{why} The pin stays: see `{program} partitions "
-        f"{arguments.name}`.",
+        f"{cluster.program}: partition {arguments.partition} {how} after "
+        f"{arguments.limit_s:g} s{why} The pin stays: see "
+        f"{cluster.command(f'partitions {arguments.name}')}.",
         file=sys.stderr,
     )
 

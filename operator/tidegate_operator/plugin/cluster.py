@@ -27,12 +27,19 @@ _WRITTEN_AT_MOST = 5
 
 
 class Cluster:
-    """Groups of one namespace. `program` is what people call to look at them."""
+    """Groups of one namespace. People call `program`, with `options`, to look at them."""
 
-    def __init__(self, kube: Groups, namespace: str, program: str = PROGRAM) -> None:
+    def __init__(
+        self, kube: Groups, namespace: str, program: str = PROGRAM, options: str = ""
+    ) -> None:
         self.kube = kube
         self.namespace = namespace
         self.program = program
+        self._options = options
+
+    def command(self, words: str) -> str:
+        """A command that can be typed exactly so."""
+        return f"`{self.program} {words} -n {self.namespace}{self._options}`"
 
     async def group(self, name: str) -> Document:
         """The group. Raises NotThere with the name that was probably meant."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from contract.hub.scenarios import SCENARIOS, Scenario
 
 
-def scenarios_asked_for(request: pytest.FixtureRequest, **parameters: str) -> list[Scenario]:
+def scenarios_asked_for(
+    request: pytest.FixtureRequest, all_: Sequence[Scenario] = SCENARIOS, **parameters: str
+) -> list[Scenario]:
     """The scenarios of the selected cases of this module, with these other parameters."""
     chosen = set()
     for item in request.session.items:
@@ -17,4 +21,4 @@ def scenarios_asked_for(request: pytest.FixtureRequest, **parameters: str) -> li
                 given[name] == value for name, value in parameters.items()
             ):
                 chosen.add(given["scenario"])
-    return [scenario for scenario in SCENARIOS if scenario in chosen]
+    return [scenario for scenario in all_ if scenario in chosen]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -121,14 +122,81 @@ def test_a_record_written_in_part_is_cut_off_and_said(tmp_path: Path, cut: int) 
     kept.close()
 
 
-def test_a_record_that_is_wrong_stops_the_start_and_names_its_line(tmp_path: Path) -> None:
+def refusal(folder: Path) -> str:
+    """Why a file is refused at the start; it stays as it is."""
+    path = folder / "cosmos.jsonl"
+    before = path.read_bytes()
+    with pytest.raises(JournalError) as raised:
+        reopened(folder)
+    assert path.read_bytes() == before, "nothing was changed"
+    assert f"{path}: line" in str(raised.value)
+    return str(raised.value)
+
+
+def test_a_byte_that_was_changed_stops_the_start_and_names_its_place(tmp_path: Path) -> None:
+    """Whichever it is: also one that still makes a valid record, or a line end."""
+    lived(tmp_path)
+    path = tmp_path / "cosmos.jsonl"
+    whole = path.read_bytes()
+    ends = [at for at, byte in enumerate(whole[:-1]) if byte == ord("\n")]
+    places = {0, 8, 9, len(whole) - 2, *range(0, len(whole) - 1, 211), *ends[::5]}
+    for place in sorted(places):
+        spoilt = bytearray(whole)
+        spoilt[place] ^= 1
+        path.write_bytes(spoilt)
+        begins = max((end + 1 for end in ends if end < place), default=0)
+        said = refusal(tmp_path)
+        assert f"begins at byte {begins}," in said
+        assert f"truncate -s {begins} {path}" in said
+    path.write_bytes(whole)
+    reopened(tmp_path)[1].close()
+
+
+@pytest.mark.parametrize("wrong", ["missing", "doubled", "swapped"])
+def test_a_line_that_is_missing_doubled_or_moved_stops_the_start_and_names_its_place(
+    tmp_path: Path, wrong: str
+) -> None:
     lived(tmp_path)
     path = tmp_path / "cosmos.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
-    lines[5] = b'{"kind":"change","container":"nothing"}\n'
-    path.write_bytes(b"".join(lines))
-    with pytest.raises(JournalError, match=r"line 6 cannot be read.*nothing"):
-        reopened(tmp_path)
+    for index in range(len(lines) - 1):
+        spoilt = [*lines]
+        if wrong == "missing":
+            del spoilt[index]
+        elif wrong == "doubled":
+            spoilt.insert(index, lines[index])
+        else:
+            spoilt[index : index + 2] = reversed(lines[index : index + 2])
+        path.write_bytes(b"".join(spoilt))
+        number = index + (2 if wrong == "doubled" else 1)
+        assert f"line {number}, which begins at byte" in refusal(tmp_path)
+
+
+def test_a_record_that_cannot_be_played_stops_the_start_and_says_why(tmp_path: Path) -> None:
+    """Such as one of a version that is not this one."""
+    text = b'{"kind":"change","container":"nothing"}'
+    (tmp_path / "cosmos.jsonl").write_bytes(b"%08x %s\n" % (crc32(text), text))
+    assert "there is no container 'nothing'" in refusal(tmp_path)
+    (tmp_path / "cosmos.jsonl").write_bytes(b'{"kind":"account","format":1,"salt":7}\n')
+    assert "its checksum is another one" in refusal(tmp_path)
+
+
+def test_what_stands_before_a_wrong_line_is_read_once_the_rest_is_cut_off(tmp_path: Path) -> None:
+    """As the error says how."""
+    lived(tmp_path)
+    path = tmp_path / "cosmos.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:30], *lines[31:]]))
+    command = refusal(tmp_path).rpartition(": ")[2]
+    subprocess.run(command.split(), check=True)
+    account, kept = reopened(tmp_path)
+    assert account.database("home").container("events")
+    account.add_database({"id": "new"}, now=300)
+    kept.keep()
+    kept.close()
+    account, kept = reopened(tmp_path)
+    assert "new" in account.databases
+    kept.close()
 
 
 def test_two_servers_cannot_have_one_folder(tmp_path: Path) -> None:

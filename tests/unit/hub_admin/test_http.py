@@ -47,7 +47,7 @@ def test_a_request_is_answered_and_the_connection_kept(asked: Asked) -> None:
         assert said.startswith(b"HTTP/1.1 200 OK\r\n")
         assert said.endswith(b'\r\n\r\n{"path":"/a"}\n')
         assert not asked.http.is_closed
-        assert not asked.http.is_in_request
+        assert not asked.http.held
 
 
 def test_a_status_that_http_has_no_name_for_is_answered_like_any_other(asked: Asked) -> None:
@@ -74,7 +74,7 @@ def test_requests_in_a_row_are_carried_out_only_as_their_answers_are_taken(asked
     asked.http.receive(GET * 3)
     assert asked.http.next_output()
     assert len(asked.requests) == 1
-    assert asked.http.is_in_request
+    assert asked.http.held
     assert asked.http.next_output()
     assert len(asked.requests) == 2
 
@@ -153,7 +153,7 @@ def test_what_is_no_request_gets_its_status_and_is_closed(
 
 def test_a_request_that_takes_too_long_is_told_so(asked: Asked) -> None:
     assert asked.send(GET[:10]) == b""
-    assert asked.http.is_in_request
+    assert asked.http.held
     assert asked.http.timed_out().startswith(b"HTTP/1.1 408 ")
     assert asked.http.is_closed
 

@@ -24,7 +24,7 @@ from tidegate_hub.options import Options
 from tidegate_hub.server import HubServer, StartError
 from tidegate_hub.testing import RunningHub, running_hub
 
-SHORT = Limits(request_s=0.2, idle_s=2.0, write_s=0.3, linger_s=0.3)
+SHORT = Limits(head_s=0.2, request_s=0.2, idle_s=2.0, write_s=0.3, linger_s=0.3)
 
 
 @pytest.fixture(scope="module")

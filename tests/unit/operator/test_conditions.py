@@ -106,7 +106,8 @@ def test_an_open_circuit_breaker_is_told_with_its_partition_and_how_to_resume() 
     assert looks.says("Stuck") == ("True", "CircuitOpen")
     said = message(looks, "Stuck")
     assert "recent events of partition 3" in said and "kubectl logs -n default m1" in said
-    assert "kubectl consumergroup pause and resume -n default" in said
+    assert "`kubectl consumergroup pause" in said
+    assert "--partition 3 && kubectl consumergroup resume" in said
     assert looks.told["state"] == "Stuck"
     seen.members["m1"] = presence("m1")
     assert looks.look(after_s=1.0).says("Stuck") == ("True", "HandlerFails")

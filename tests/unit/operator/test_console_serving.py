@@ -28,7 +28,7 @@ def reviews() -> Reviews:
 
 @pytest.fixture
 async def local() -> AsyncIterator[Served]:
-    async with serving(Loopback()) as made:
+    async with serving(Loopback(ByKubernetes.shown)) as made:
         yield made
 
 
@@ -123,7 +123,7 @@ async def test_loopback_by_any_of_its_names_is_let_in(local: Served, host: str) 
 async def test_another_machine_is_let_in_by_no_host_header() -> None:
     asked: Any = SimpleNamespace(headers={"Host": "localhost:8081"}, remote="192.0.2.7")
     with pytest.raises(NotAdmitted, match="for this machine alone"):
-        await Loopback().viewer(asked)
+        await Loopback(ByKubernetes.shown).viewer(asked)
 
 
 async def test_nothing_can_be_changed(local: Served) -> None:

@@ -197,7 +197,7 @@ def test_partitions_that_their_owners_cannot_read_are_told_with_the_reason_and_w
     assert looks.condition("Ready").message == (
         "2 partitions have owners that cannot read them: amqp:not-found: consumer group 'alarms' "
         "is not there. Is all there that spec.source names (of a hub its consumer group, too), and "
-        "may the group read it? See kubectl logs -n default m0."
+        "may the group read it? m0 cannot: see `kubectl logs -n default m0`."
     )
     assert looks.told["state"] == "PartitionsNotRead"
     assert looks.events == [("Warning", "PartitionsNotRead")]

@@ -79,7 +79,7 @@ def test_what_fails_in_the_pipeline_is_a_condition_and_stands_in_the_status(
     one.round()
     truth, reason, message = one.condition("Stuck")
     assert (truth, reason) == ("True", "QueryFails")
-    assert said in message and message.endswith("See kubectl logs -n homes driver-1.")
+    assert said in message and message.endswith("See `kubectl logs -n homes driver-1`.")
     status = one.status["spark"]
     assert (status["phase"], status["failure"]) == ("retrying", said)
     assert status["lastBatch"]["events"] == 40

@@ -180,20 +180,23 @@ function state(name, words) {
   setText(byId("link-state"), words);
 }
 
-/** How groups are asked and changed in a terminal: `kubectl consumergroup`, or `tidegate` without a cluster. */
-export const terminal = { isLocal: false };
+// How groups are asked in a terminal, as the server says it: by `kubectl consumergroup`, or by `tidegate`.
+let commands = { ask: "", letters: "" };
+const filled = (text, { name, namespace }, command = "") => text.replace(
+  /\{(command|namespace|name)\}/g, (_, key) => ({ command, namespace, name })[key]);
 
 /** A command of one group. */
-export const commandText = (command, { name, namespace }) => (terminal.isLocal
-  ? `tidegate ${command} ${name}`
-  : `kubectl consumergroup ${command} ${name} -n ${namespace}`);
+export const commandText = (command, group) => filled(commands.ask, group, command);
+
+/** The command that lists a group's dead letters. */
+export const lettersCommand = (group) => filled(commands.letters, group);
 
 async function showWho() {
   const answer = await fetch("/who", { cache: "no-store" }).catch(() => null);
   if (!answer?.ok) return;
   const told = await answer.json();
   byId("leave").hidden = !told.canLogOut;
-  terminal.isLocal = told.isLocal;
+  commands = told.commands;
   document.documentElement.dataset.local = String(told.isLocal);
   for (const each of document.querySelectorAll("[data-in]")) each.hidden = (each.dataset.in === "machine") !== told.isLocal;
   setText(byId("who"), told.name);

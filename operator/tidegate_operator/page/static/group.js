@@ -1,6 +1,6 @@
 // One group: how it is, who owns what, how it came to be so, and why it has the size that it has.
 
-import { agoText, byId, commandText, countText, live, make, plural, rateText, secondsText, setText, shortCount, stateMark, terminal, timeText, UNKNOWN } from "./common.js";
+import { agoText, byId, countText, lettersCommand, live, make, plural, rateText, secondsText, setText, shortCount, stateMark, timeText, UNKNOWN } from "./common.js";
 import { chart } from "./charts.js";
 import { drawMap, drawMoves, moved } from "./map.js";
 
@@ -113,9 +113,6 @@ function drawConditions() {
   }));
 }
 
-const lettersCommand = () => (terminal.isLocal
-  ? "tidegate deadletters list --file GROUP.YAML" : commandText("deadletters list", group));
-
 function drawLetters() {
   setText(byId("letters"), group.onFailure === "deadLetter"
     ? `What fails by itself is put aside${group.deadLetters ? ` in ${group.deadLetters}` : ", in the ledger's container"}, and passed.`
@@ -127,7 +124,7 @@ function drawLetters() {
     : count ? `${plural(count, "event")} put aside by the owners of now, since they began.` : "None since the owners of now began.");
   byId("letters-count").className = count ? "late" : "quiet";
   byId("letters-command").hidden = group.onFailure !== "deadLetter";
-  setText(byId("letters-command"), lettersCommand());
+  setText(byId("letters-command"), lettersCommand(group));
 }
 
 const told = (change) => (data) => { change(data); draw(); };

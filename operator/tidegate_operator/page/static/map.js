@@ -56,7 +56,7 @@ export function drawMap(group, now) {
   byId("map").hidden = !states.length;
   byId("map-none").hidden = states.length > 0;
   setText(byId("map-none"), group.partitionCount > PARTITIONS_TOLD
-    ? `This group has ${countText(group.partitionCount)} partitions, too many for its status. ${commandText("partitions", group)} shows them.`
+    ? `This group has ${countText(group.partitionCount)} partitions, too many for its status. ${commandText("partitions --from-ledger", group)} shows them.`
     : "The partitions are not known yet.");
   const owned = Map.groupBy(states, (each) => each.owner ?? "");
   const members = new Map(group.members.map((each) => [each.name, each]));
@@ -99,7 +99,7 @@ export function moved(move) {
 
 export function drawMoves(moves, now, group) {
   setText(byId("moves-none"), group.partitionCount > PARTITIONS_TOLD
-    ? `Not known: this group has more than ${PARTITIONS_TOLD} partitions, and its status does not tell who owns which. ${commandText("watch", group)} shows hand-overs.`
+    ? `Not known: this group has more than ${PARTITIONS_TOLD} partitions, and its status does not tell who owns which. ${commandText("partitions --from-ledger", group)} shows it.`
     : "None since this console began to look.");
   byId("moves-none").hidden = moves.length > 0;
   byId("moves").replaceChildren(...moves.slice(-MOVES_SHOWN).reverse().map((each) => make("li", "",

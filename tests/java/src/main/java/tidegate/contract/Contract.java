@@ -30,6 +30,7 @@ public final class Contract {
     static Map<String, Scenario> implemented() {
         Map<String, Scenario> all = new LinkedHashMap<>();
         Sending.addTo(all);
+        Buffering.addTo(all);
         Positions.addTo(all);
         Facts.addTo(all);
         Receiving.addTo(all);

@@ -19,7 +19,7 @@ final class Stage implements AutoCloseable {
     final String hub;
     final Map<String, String> keyPartitions = new LinkedHashMap<>();
     final EventHubProducerClient producer;
-    private final String connectionString;
+    final String connectionString;
 
     Stage(JsonNode facts, JsonNode keys) {
         hub = facts.get("hub").asText();
