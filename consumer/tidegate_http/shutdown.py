@@ -42,6 +42,8 @@ SIGNALS = tuple(number for number in (_HANGUP, signal.SIGINT, signal.SIGTERM) if
 # How long a process takes at most that has nothing to hand over, and one that was cut.
 _EARLY_S = 3.0
 _LAST_S = 1.0
+# How long it may take to say so: nobody may read it, or the machine may be busy.
+_WORDS_S = 2.0
 # What faulthandler grants beyond that.
 _BEYOND_S = 2.0
 _STDERR = 2
@@ -232,7 +234,7 @@ class Shutdown:
         try:
             words = threading.Thread(target=self._last_line, args=(why,), daemon=True)
             words.start()
-            words.join(_LAST_S)
+            words.join(_WORDS_S)
         finally:
             os._exit(self._code or CUT)
 
