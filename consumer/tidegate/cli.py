@@ -21,9 +21,9 @@ from tidegate import __version__
 from tidegate.commands.arguments import parsed
 from tidegate.commands.codes import Code
 from tidegate.commands.dumps import no_core_dumps
-from tidegate.commands.early import EndedEarly, end_when_asked
-from tidegate.commands.last_words import end, leave, say
+from tidegate.commands.last_words import end, leave, say, say_and_leave
 from tidegate_http.output import standard_output
+from tidegate_http.shutdown import SHUTDOWN, EndedEarly
 
 # Name, module, and what `tidegate --help` says of it.
 _COMMANDS = {
@@ -84,14 +84,19 @@ def main() -> None:
 
 
 def _main() -> None:
-    if sys.argv[1:2] == ["run"]:
-        end_when_asked()
+    is_member = sys.argv[1:2] == ["run"]
+    if is_member:
+        # Before anything large is imported: the kernel drops a signal to process 1 of a container
+        # that has no handler for it.
+        SHUTDOWN.begin(say_and_leave)
     no_core_dumps(os.environ)
     try:
         code = _carry_out(parsed(parser(sys.argv[1:2]), sys.argv[1:]))
     except EndedEarly as ended:
         code = Code.DONE
         say(f"tidegate: {ended}")
+    if is_member:
+        SHUTDOWN.over(code)
     end(code)
 
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
+from tidegate import event_loop
 from tidegate.member.keeper import Keeper
 from tidegate.member.messages import Keep, LetGo, RenewalRefused, Renewed
 from tidegate.model import PartitionId
@@ -67,7 +68,7 @@ class KeepingThread:
     # --- on the thread
 
     def _run(self) -> None:
-        asyncio.run(self._serve())
+        event_loop.run(self._serve())
 
     async def _serve(self) -> None:
         self._stopping = asyncio.Event()
@@ -76,10 +77,16 @@ class KeepingThread:
         self._started.set_result(asyncio.get_running_loop())
         try:
             async with asyncio.TaskGroup() as tasks:
+                renewing: set[asyncio.Task[None]] = set()
                 while not self._stopping.is_set():
                     for keep in self._keeper.due(self._clock(), self._is_silent):
-                        tasks.create_task(self._renew(ledger, keep))
+                        task = tasks.create_task(self._renew(ledger, keep))
+                        renewing.add(task)
+                        task.add_done_callback(renewing.discard)
                     await self._wait()
+                # Nothing is ours any more: storage may take long to say so.
+                for task in renewing:
+                    task.cancel()
         finally:
             await ledger.close()
 

@@ -3,6 +3,7 @@
 Rules:
 - The keeper sees a sign of life after every receive, and again and again while the handler has
   events; a handler that hangs past its limit ends the reader, a receive that hangs shows nothing.
+- It is asked to close at any time, also while it opens: that waits for nothing of the source.
 - The handler's `close` comes before the end is told: nobody else reads before `on_close` is done.
   It is a sign of life, too; what hangs in it ends with the limits of every call.
 - What an abandoned handler still says after the end is not counted.
@@ -97,9 +98,9 @@ class RunningReader:
     async def _work(self) -> None:
         closing = asyncio.ensure_future(self._closing.wait())
         try:
-            await self._reader.open()
-            await self._handler.open()
-            self._tell(m.ReaderOpened(self._clock(), self.partition, self.serial))
+            if await self._opened(closing):
+                await self._handler.open()
+                self._tell(m.ReaderOpened(self._clock(), self.partition, self.serial))
             while not self._closing.is_set():
                 events = await self._received(closing)
                 self._keeping.beat(self.partition)
@@ -112,6 +113,19 @@ class RunningReader:
             for wait in waits:
                 wait.cancel()
             await asyncio.gather(*waits, return_exceptions=True)
+
+    async def _opened(self, closing: asyncio.Future[Any]) -> bool:
+        """Whether it is open; not if it is asked to close meanwhile: the source may be away."""
+        opening = asyncio.ensure_future(self._reader.open())
+        try:
+            await asyncio.wait([opening, closing], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            opening.cancel()
+            await asyncio.wait([opening])
+        if opening.cancelled():
+            return False
+        opening.result()
+        return True
 
     async def _received(self, closing: asyncio.Future[Any]) -> Sequence[SourceEvent]:
         """The next events; none as soon as the reader is asked to close or the handler wakes."""

@@ -67,6 +67,8 @@ class Runtime:
         self.member = Member(self._settings, life, _guid, inherited, self._lineage)
         self._events: asyncio.Queue[m.Event] = asyncio.Queue()
         self._readers: dict[PartitionId, RunningReader] = {}
+        # Questions about where partitions begin.
+        self._asking: set[asyncio.Task[None]] = set()
         self._is_over = False
 
     async def run(self, *beside: Callable[[], Coroutine[None, None, None]]) -> None:
@@ -86,7 +88,8 @@ class Runtime:
                 endless = (self._watch_partitions, self._remember_again, *beside)
                 running = [self._tasks.create_task(each()) for each in endless]
                 await self._serve()
-                for task in running:
+                # What was asked of the source is of no use any more, and may take long.
+                for task in (*running, *self._asking):
                     task.cancel()
         finally:
             self._keeping.stop()
@@ -217,7 +220,9 @@ class Runtime:
             case m.LetGo():
                 self._keeping.let_go(command)
             case m.ResolveStart():
-                self._tasks.create_task(self._resolve(command))
+                asking = self._tasks.create_task(self._resolve(command))
+                self._asking.add(asking)
+                asking.add_done_callback(self._asking.discard)
             case m.OpenReader():
                 self._open(command)
             case m.CloseReader():

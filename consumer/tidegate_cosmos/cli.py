@@ -1,7 +1,7 @@
 """The command line: `tidegate-cosmos serve …`.
 
 Rules: what is wrong is said in one line on standard error with what was expected, and the exit code
-is 2; Ctrl-C and SIGTERM stop the server cleanly with 0.
+is 2; Ctrl-C, SIGTERM and SIGHUP stop the server cleanly with 0.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ Rules:
   error and exit code 1.
 - While a member runs, a user's code prints and output is no result: `drop_what_fails` then
   has a write that fails dropped, so that it never reaches the user's code.
+- A terminal that was closed is no failure: SIGHUP asks for the end.
 - A stream that is closed from the start takes everything and keeps nothing.
 """
 
@@ -40,6 +41,8 @@ class _Output(io.FileIO):
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)
+        # Asked now: it cannot be asked of a terminal that is closed.
+        self._is_terminal = self.isatty()
         self.on_end: Callable[[OutputEnded], None] = _end
         self.ended: OutputEnded | None = None
 
@@ -47,6 +50,9 @@ class _Output(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
+            if self._is_terminal and error.errno == errno.EIO:
+                # The terminal was closed. SIGHUP says so, and asks for a clean stop.
+                return memoryview(data).nbytes
             if self.ended is None:
                 self.ended = OutputEnded(error)
                 self.on_end(self.ended)

@@ -1,18 +1,21 @@
 """A server that runs: in a thread for tests and examples, or as a program until it is stopped.
 
 Rules: every call to a server in a thread returns after the server has done it, or raises what that
-raised. A program stops cleanly at Ctrl-C and SIGTERM, be it while its server starts.
+raised. A program stops cleanly at Ctrl-C, SIGTERM and SIGHUP, be it while its server starts; at a
+second signal, or after its grace period, it ends at once with code 130.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from typing import Protocol, TypeVar
+
+from tidegate_http.shutdown import CUT, SHUTDOWN, Listener
 
 T = TypeVar("T")
 
@@ -28,6 +31,8 @@ class Server(Protocol):
 S = TypeVar("S", bound=Server)
 
 _PATIENCE_S = 30.0
+# The chart gives the pods of the servers 10 s.
+_GRACE_S = 8.0
 
 
 class Running:
@@ -85,9 +90,23 @@ def in_a_thread(
 async def until_stopped(server: Server, told: Callable[[], Iterable[str]]) -> None:
     """Runs a program's server, and prints what is to be told of it once it has started."""
     stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, stopped.set)
+    running = asyncio.ensure_future(_serve(server, told, stopped))
+    SHUTDOWN.begin(lambda text: print(text, file=sys.stderr, flush=True))
+    listener = Listener(
+        lambda _: stopped.set(), lambda _: running.cancel(), loop=asyncio.get_running_loop()
+    )
+    with SHUTDOWN.listening(listener, _GRACE_S):
+        await asyncio.wait([running])
+    if running.cancelled():
+        sys.exit(CUT)
+    if running.exception() is not None:
+        SHUTDOWN.release()
+    running.result()
+
+
+async def _serve(
+    server: Server, told: Callable[[], Iterable[str]], stopped: asyncio.Event
+) -> None:
     await server.start()
     try:
         for line in told():

@@ -2,7 +2,8 @@
 
 Rules: everything about the process is an argument; of the environment only the pod's own name, the
 cluster to connect to and TIDEGATE_CORE_DUMPS are read. What is wrong is one line, and the exit code
-says whose it is: 1 the operator could not go on, 2 the command line, 78 a setting.
+says whose it is: 1 the operator could not go on, 2 the command line, 78 a setting. SIGTERM, SIGINT
+and SIGHUP end it with 0; a second one, or 25 s after the first, with 130.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ from tidegate.ops import logs
 from tidegate.ops.serving import Address
 from tidegate.settings import SettingsError
 from tidegate_http.output import standard_output
+from tidegate_http.shutdown import SHUTDOWN, EndedEarly, Listener
 from tidegate_operator.handlers import watching
 from tidegate_operator.identity import COSMOS, HUBS, STORAGE, IdentityHosts, hosts_of
 from tidegate_operator.kube import connected
 from tidegate_operator.kube_errors import KubeError
 from tidegate_operator.page.admission import ByKubernetes
 from tidegate_operator.page.serving import serve_console
-from tidegate_operator.running import EndedError, Operator, on_signals
+from tidegate_operator.running import EndedError, Operator
 from tidegate_operator.secrets import KnownSecrets
 from tidegate_operator.settings import OperatorSettings
 
@@ -42,6 +44,9 @@ POD = "POD_NAME"
 _STORAGE_HOSTS, _HUB_HOSTS = "--identity-storage-hosts", "--identity-hub-hosts"
 _COSMOS_HOSTS = "--identity-cosmos-hosts"
 _OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+# Of the 30 s that Kubernetes gives a pod.
+_GRACE_S = 25.0
 
 _log = logging.getLogger("tidegate.operator")
 
@@ -169,8 +174,11 @@ def main(given: Sequence[str] | None = None) -> None:
     """Carries out what the arguments say."""
     with standard_output("tidegate-operator"):
         arguments = parser().parse_args(given)
+        SHUTDOWN.begin(lambda text: say(f"tidegate-operator: {text}"))
         no_core_dumps(os.environ)
-        end(_run(arguments, os.environ))
+        code = _run(arguments, os.environ)
+        SHUTDOWN.over(code)
+        end(code)
 
 
 def _run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
@@ -189,7 +197,9 @@ def _run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     except (KubeError, EndedError) as problem:
         say(f"tidegate-operator: {hidden.hide(str(problem))}")
         return Code.FAILED
-    except KeyboardInterrupt:
+    except EndedEarly as ended:
+        say(f"tidegate-operator: {ended}")
+    except asyncio.CancelledError:
         return Code.CUT
     return Code.DONE
 
@@ -211,14 +221,18 @@ async def _operate(
     console: Address | None,
     hidden: KnownSecrets,
 ) -> None:
-    stop = asyncio.Event()
-    on_signals(stop)
+    stop, task = asyncio.Event(), asyncio.current_task()
+    assert task is not None, "it is run by asyncio.run"
+    listener = Listener(
+        lambda _: stop.set(), lambda _: task.cancel(), loop=asyncio.get_running_loop()
+    )
     async with AsyncExitStack() as stack:
+        stack.enter_context(SHUTDOWN.listening(listener, _GRACE_S))
         kube = await stack.enter_async_context(connected())
         control = await stack.enter_async_context(connected())
         _log.info("operator %s of version %s", settings.identity, __version__)
         # kopf is to end after the others.
-        watch = watching(lambda: on_signals(stop))
+        watch = watching(SHUTDOWN.take)
         operator = Operator(settings, kube, control, hidden, watch)
         if console is not None:
             shown = await serve_console(

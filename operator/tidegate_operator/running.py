@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import logging
 import random
-import signal
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -47,7 +46,6 @@ _log = logging.getLogger("tidegate.operator")
 
 _TRY_AGAIN_S = 2.0
 _TIDY_EVERY_S = 60.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def awake_or_asleep() -> float:
@@ -253,9 +251,3 @@ class Operator:
                         named.add((CONFIG_MAP, key.namespace, notes.spec.handler.config_map))
             self._edges.secrets.keep_only(frozenset(named))
             await self._edges.ledgers.tidy()
-
-
-def on_signals(stop: asyncio.Event) -> None:
-    loop = asyncio.get_running_loop()
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, stop.set)

@@ -24,7 +24,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from azure.eventhub import EventData, EventHubProducerClient
 from azure.eventhub.amqp import AmqpAnnotatedMessage
@@ -123,18 +123,32 @@ class CommandGroup:
     # --- processes
 
     def start(
-        self, name: str, *more: str, file: Path | None = None, within: Sequence[str] = ()
+        self,
+        name: str,
+        *more: str,
+        file: Path | None = None,
+        within: Sequence[str] = (),
+        stdout: int | None = None,
     ) -> None:
-        """A member; `file` is another group file of the same group, and `within` are the first
-        words of a command that runs it."""
-        told = ("--name", name, "--log-format", "text")
+        """A member; `file` is another group file of the same group, `within` are the first words
+        of a command that runs it, and `stdout` takes its standard output."""
         with (self.folder / f"{name}.out").open("ab") as output:
             self._processes[name] = subprocess.Popen(
-                [*within, _TIDEGATE, "run", file or self.file, *told, *more],
+                [*within, *self._words(name, file), *more],
                 env=self.environment,
-                stdout=output,
+                stdin=subprocess.DEVNULL,
+                stdout=output if stdout is None else stdout,
                 stderr=output,
             )
+
+    def become(self, name: str, **more: str) -> NoReturn:
+        """This process becomes a member, with its input and output as they are."""
+        words = self._words(name, None)
+        os.execve(words[0], words, self.environment | more)
+
+    def _words(self, name: str, file: Path | None) -> list[str]:
+        told = ("--name", name, "--log-format", "text")
+        return [str(_TIDEGATE), "run", str(file or self.file), *told]
 
     def pid(self, name: str) -> int:
         return self._processes[name].pid
@@ -152,7 +166,9 @@ class CommandGroup:
 
     def ended(self, name: str, seconds: float = 60.0) -> int:
         """Waits for the end of a process; gives its exit code."""
-        return self._processes.pop(name).wait(seconds)
+        code = self._processes[name].wait(seconds)
+        del self._processes[name]
+        return code
 
     def stop(self, name: str) -> None:
         self.signal(name, signal.SIGTERM)

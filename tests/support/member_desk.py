@@ -36,6 +36,8 @@ class Desk:
         self.is_held_back: Callable[[str, Operation], bool] = lambda *_: False
         # Whether the source takes a position.
         self.opens: Callable[[Position], bool] = lambda _: True
+        # Whether the source does not answer at all.
+        self.is_away = False
         self._ids = count(1)
 
     # --- members
@@ -108,6 +110,8 @@ class Desk:
                 self.kept[name][command.partition] = command
             case m.LetGo():
                 self.kept[name].pop(command.partition, None)
+            case m.ResolveStart() | m.OpenReader() if self.is_away:
+                return
             case m.ResolveStart():
                 yield m.StartResolved(self.now, command.partition, command.serial, BEGINNING)
             case m.OpenReader() if not self.opens(command.position):

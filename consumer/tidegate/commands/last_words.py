@@ -31,6 +31,8 @@ class _Words:
     """What is taken out of all that is said here: what looks like a secret, and what is known."""
 
     net = Secrets()
+    # Whether something stands in the container's file: the first reason is the one that counts.
+    are_left = False
 
 
 def hide(secrets: Iterable[str]) -> None:
@@ -51,10 +53,20 @@ def leave(text: str, place: Path | None = None) -> None:
     place = place or Path(os.environ.get(ELSEWHERE) or PLACE)
     if not place.is_file():
         return
+    _Words.are_left = True
     try:
         place.write_bytes(_Words.net.hide(text).encode("utf-8", "replace")[:_LIMIT_BYTES])
     except OSError as error:
         say(f"tidegate: {place} cannot be written: {error}")
+
+
+def say_and_leave(text: str) -> None:
+    """The last line of a process that is ended by force."""
+    if not _Words.are_left:
+        leave(text)
+    # A view that hangs may still have what is written to standard error.
+    if sys.__stderr__ is not None:
+        print(_Words.net.hide(f"tidegate: {text}"), file=sys.__stderr__, flush=True)
 
 
 def stop_without_a_reader() -> None:

@@ -55,7 +55,7 @@ _GRACE_S = 25.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `tidegate run` takes."""
-    parser.description = "Runs one member of a group until SIGTERM or Ctrl-C: a clean stop."
+    parser.description = "Runs one member of a group until SIGTERM, SIGHUP or Ctrl-C: a clean stop."
     add = parser.add_argument
     add("file", type=Path, metavar="GROUP.YAML", help="the group file: see docs/settings.md")
     add("--name", help=f"the member's name, no other member's (default: {NAME}, or the host name)")
@@ -153,7 +153,10 @@ async def _consume(
         scratch = _scratch(arguments, environment)
         runtime, tools, beside = await _runtime(setup, code, member, scratch, ops, stack)
         stopping = Stopping(
-            runtime, arguments.grace_s, lambda text: ops.watch(Report("stopping", None, text))
+            runtime,
+            arguments.grace_s,
+            lambda text: ops.watch(Report("stopping", None, text)),
+            ops.leave_view,
         )
         try:
             with stopping.signals():

@@ -13,8 +13,9 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from tidegate.commands.early import EndedEarly
+from tidegate.event_loop import Loop
 from tidegate.handlers.blame import blamed
+from tidegate_http.shutdown import EndedEarly
 
 _log = logging.getLogger("tidegate.group")
 
@@ -22,8 +23,8 @@ T = TypeVar("T")
 
 
 def run_through(main: Coroutine[Any, Any, T]) -> T:
-    """Run as `asyncio.run` does. An exit that another task raises is logged, and ends nothing."""
-    with asyncio.Runner() as runner:
+    """Run on a loop of ours. An exit that another task raises is logged, and ends nothing."""
+    with asyncio.Runner(loop_factory=Loop) as runner:
         loop = runner.get_loop()
         loop.set_exception_handler(_unless_logged)
         task = loop.create_task(main)

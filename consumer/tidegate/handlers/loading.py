@@ -27,6 +27,7 @@ from typing import Any
 from tidegate.error_text import LINE_LIMIT, class_name, said, traceback_of
 from tidegate.handlers.results import generator_code
 from tidegate.settings import SettingsError
+from tidegate_http.shutdown import EndedEarly
 
 Function = Callable[..., Any]
 
@@ -94,6 +95,8 @@ def _member(module: ModuleType, name: str, place: str) -> Any:
     """What a module has under a name, or None. Its own `__getattr__` may be asked."""
     try:
         return getattr(module, name, None)
+    except EndedEarly:
+        raise
     except BaseException as error:
         raise HandlerError(_problem(f"'{name}' in {place}", error)) from None
 
@@ -116,9 +119,10 @@ def _file(place: str, folder: Path) -> ModuleType:
     sys.modules[path.stem] = module
     try:
         spec.loader.exec_module(module)
+    except EndedEarly:
+        raise
     except BaseException as error:
         del sys.modules[path.stem]
-        _pass_signal(error)
         raise HandlerError(_problem(f"handler file '{place}'", error)) from None
     return module
 
@@ -127,15 +131,10 @@ def _module(place: str, folder: Path) -> ModuleType:
     _search_first(folder)
     try:
         return importlib.import_module(place)
+    except EndedEarly:
+        raise
     except BaseException as error:
-        _pass_signal(error)
         raise HandlerError(_problem(f"handler module '{place}'", error)) from None
-
-
-def _pass_signal(error: BaseException) -> None:
-    """Raise what a signal to the process raises meanwhile: see `commands.early`."""
-    if isinstance(error, KeyboardInterrupt) and type(error) is not KeyboardInterrupt:
-        raise error
 
 
 def _search_first(folder: Path) -> None:

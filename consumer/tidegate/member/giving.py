@@ -2,7 +2,9 @@
 
 Rule 7: the living give. A partition goes to the member that the plan names once that member has
 announced a lease id for it; what nobody shall read is released, and so is everything where nobody
-else is there. Who stops does not wait for one who declines a partition to want it: it is released.
+else is there. Who stops waits for others to want what it has for as long as the calmest of them
+takes to look at the ledger: then it releases it, and whoever is planned for it claims it. It does
+not wait at all for one who declines a partition.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ def give(
     now: float,
     *,
     is_stopping: bool,
+    is_patient: bool,
 ) -> list[Command]:
     """Acts on the part of the plan that concerns what this member owns."""
     commands: list[Command] = []
@@ -42,8 +45,9 @@ def give(
         else:
             presence = listing.members.get(target)
             lease_id = presence.wants.get(partition) if presence is not None else None
-            if lease_id is None and is_stopping and presence and partition in presence.declines:
-                commands += tenures.touch(partition).leave(now)
-            elif lease_id is not None:
+            declines = presence is not None and partition in presence.declines
+            if lease_id is not None:
                 commands += tenures.touch(partition).leave(now, target, lease_id)
+            elif is_stopping and (declines or not is_patient):
+                commands += tenures.touch(partition).leave(now)
     return commands

@@ -91,6 +91,8 @@ class Member:
         self._changed_at = float("-inf")
         self._told: object = None
         self._is_stopping = False
+        # When it is asked to stop: until then it waits for others to want what it has.
+        self._patient_until = NEVER
         self.is_stopped = False
         self._remembered: tuple[tuple[PartitionId, str], ...] = ()
 
@@ -142,6 +144,8 @@ class Member:
             case StopAsked():
                 self._is_stopping = True
                 self._changed_at = event.now
+                self._patient_until = event.now + self._settings.settled_tick_s
+                self._list_at = min(self._list_at, event.now + self._settings.fast_tick_s)
                 return self._act(event.now)
             case Woken():
                 pass
@@ -207,6 +211,8 @@ class Member:
         is_fast = self._is_changing(sight, event.now)
         tick = self._settings.fast_tick_s if is_fast else self._settings.settled_tick_s
         self._list_at = self._listed_sent_at + tick
+        if event.now < self._patient_until:
+            self._list_at = min(self._list_at, self._patient_until)
         return commands
 
     def _is_changing(self, sight: Sight, now: float) -> bool:
@@ -240,6 +246,7 @@ class Member:
             name,
             now,
             is_stopping=self._is_stopping,
+            is_patient=now < self._patient_until,
         )
         if self._membership.is_present and not self._is_stopping:
             mine = {partition for partition, to in plan.assignment.items() if to == name}

@@ -49,6 +49,7 @@ _READS_S = 5.0
 End = ReaderRefused | ReaderFailed | ReaderGaveUp | None
 
 
+
 class Reading:
     """The reader of one tenure, and how far it has come."""
 
@@ -183,6 +184,8 @@ class Reading:
                 event = yield
                 if isinstance(event, StartResolved):
                     return event.position
+                if self.is_leaving:
+                    raise LeftError
                 if isinstance(event, ReaderFailed):
                     break
             yield from self._retry("start-unknown", event)
@@ -198,7 +201,7 @@ class Reading:
                 self.is_leaving = True
                 return
             end = yield from self._open()
-            if end is None:
+            if self._is_open:
                 self.is_owning = True
                 end = yield from self._own()
                 self.is_owning = False
@@ -238,6 +241,7 @@ class Reading:
         self._failures, self._cause = 0, ""
 
     def _open(self) -> Script[End]:
+        """Until it reads, has failed, or was closed because the partition is to be given away."""
         while self._is_open:
             yield
         self._is_open = True
@@ -248,8 +252,11 @@ class Reading:
             )
         )
         while True:
+            if self.is_leaving:
+                # The source may be away: whoever is to leave does not wait for it.
+                self.ask_to_close(drain=True)
             event = yield
-            if isinstance(event, ReaderOpened):
+            if isinstance(event, ReaderOpened | ReaderClosed):
                 self._opened_at = event.now
                 return None
             if isinstance(event, ReaderRefused | ReaderFailed | ReaderGaveUp):
@@ -261,6 +268,9 @@ class Reading:
         while not self.is_leaving:
             if isinstance(event, ReaderRefused | ReaderFailed | ReaderGaveUp):
                 return event
+            if isinstance(event, ReaderClosed):
+                # It was to leave while it opened, and then to stay.
+                return None
             if self.rewind is not None:
                 yield from self._carry_out(self.rewind)
                 return None

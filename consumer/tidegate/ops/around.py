@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TextIO
@@ -69,11 +69,17 @@ class Ops:
     meter: Meter
     secrets: Secrets
     url: str | None
+    # Gives the terminal back, on any thread.
+    leave_view: Callable[[], object]
     _witness: Witness
 
     def watch(self, message: m.Event | m.Command) -> None:
         """For the runtime: every event and command of the member."""
         self._witness.watch(message)
+
+
+def _no_view() -> None:
+    """There is no terminal to give back."""
 
 
 @asynccontextmanager
@@ -122,11 +128,12 @@ async def around(
             stack.push_async_callback(endpoints.close)
             url = endpoints.url
             _log.info("metrics and health at %s", url)
+        leave_view: Callable[[], object] = _no_view
         if has_view:
             # What is said after the view has ended is for people who scroll back.
             stack.callback(
                 logs.set_up, hidden, level=settings.log_level, as_json=as_json, stream=errors
             )
             view = live_view(board, pane, group, environment, stream=output)
-            await stack.enter_async_context(view)
-        yield Ops(observer, board, meter, hidden, url, Witness(observer, clock))
+            leave_view = await stack.enter_async_context(view)
+        yield Ops(observer, board, meter, hidden, url, leave_view, Witness(observer, clock))

@@ -62,6 +62,7 @@ class Terminal:
         self._changed = threading.Condition()
         self._next: tuple[Sequence[ShownLine], Size] | None = None
         self._is_open = True
+        self._has_gone = False
         self._thread = threading.Thread(target=self._draw, name="tidegate-screen", daemon=True)
 
     def open(self) -> None:
@@ -79,7 +80,7 @@ class Terminal:
             self._is_open = False
             self._changed.notify()
         self._thread.join(_LEAVE_S)
-        return not self._thread.is_alive()
+        return not self._thread.is_alive() and not self._has_gone
 
     def _draw(self) -> None:
         try:
@@ -89,7 +90,7 @@ class Terminal:
             self._write(_LEAVE)
         except (OSError, OutputEnded):
             # The terminal has gone away; the member has not.
-            return
+            self._has_gone = True
 
     def _wait(self) -> str | None:
         with self._changed:

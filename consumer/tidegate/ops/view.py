@@ -66,8 +66,8 @@ async def live_view(
     size: Callable[[], Size] | None = None,
     clock: Callable[[], float] = time.monotonic,
     wall: Callable[[], float] = time.time,
-) -> AsyncIterator[None]:
-    """Shows the board for as long as the block runs."""
+) -> AsyncIterator[Callable[[], bool]]:
+    """Shows the board for as long as the block runs; gives what ends the view at once."""
     stream = stream or sys.stdout
     terminal = Terminal(stream, has_colours="NO_COLOR" not in environment)
     # Asked of the terminal itself: COLUMNS and LINES, where they are exported, are of another one,
@@ -96,7 +96,7 @@ async def live_view(
     showing = asyncio.create_task(keep_showing(), name="tidegate-view")
     try:
         with contextlib.redirect_stdout(pane), contextlib.redirect_stderr(pane):
-            yield
+            yield terminal.close
     finally:
         showing.cancel()
         await asyncio.gather(showing, return_exceptions=True)

@@ -38,6 +38,8 @@ _FATAL = (
 _QUIET_S = 1.0
 _START_LIMIT_S = 10.0
 _BATCH_EVENTS = 300
+# How long a goodbye may take.
+_CLOSE_S = 0.25
 
 
 class SdkEvent:
@@ -222,7 +224,7 @@ class SdkSource:
         )
 
     async def close(self) -> None:
-        await self._client.close()
+        await _closed(self._client)
 
 
 class SdkReader:
@@ -291,16 +293,21 @@ class SdkReader:
         raise _source_error(self._place, batch) from batch
 
     async def close(self) -> None:
-        # The SDK's receiver waits for its callback, and the callback for room in our queue.
-        closing = asyncio.create_task(self._client.close())
-        while not closing.done():
-            while not self._batches.empty():
-                self._batches.get_nowait()
-            await asyncio.wait([closing], timeout=0.05)
-        await closing
+        # Its receiver may wait for room in our queue, or to try a connection again.
         if self._task is not None:
             self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await _closed(self._client)
+
+
+async def _closed(client: EventHubConsumerClient) -> None:
+    """Closes it, unless the service does not answer: then its connections end with the process."""
+    closing = asyncio.ensure_future(client.close())
+    await asyncio.wait([closing], timeout=_CLOSE_S)
+    if not closing.done():
+        # The SDK looks once a second whether its receivers have ended: they have been told.
+        closing.cancel()
+        return
+    closing.result()
 
 
 def _source_error(place: str, error: Exception) -> SourceError:

@@ -13,19 +13,15 @@ so that it is begun anew.
 from __future__ import annotations
 
 import logging
-import os
 import shutil
-import signal
 import tempfile
 import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 
 from tidegate.commands.codes import Code
-from tidegate.commands.early import SIGNALS, end_when_asked
 from tidegate.commands.last_words import leave, say, stop_without_a_reader
 from tidegate.commands.wiring import Setup
 from tidegate.spark.driver_parts import DriverOptions, Parts
@@ -35,8 +31,11 @@ from tidegate.spark.query import Query
 from tidegate.spark.running import PipelineRun
 from tidegate.spark.session import DriverEndedError, Session
 from tidegate.spark.standalone import Standalone, wanted_in
+from tidegate_http.shutdown import SHUTDOWN, Listener
 
 _LOOK_S = 0.5
+# What a shutdown that has used up its grace period has to stop the query and to say so.
+_BEYOND_S = 3.0
 
 _log = logging.getLogger("tidegate.spark")
 
@@ -60,6 +59,7 @@ class _Driver:
         self._standing = parts.standing
         self._asked_to_stop = threading.Event()
         self._stopping_since: float | None = None
+        self._asked_by = ""
         self._following: frozenset[str] = frozenset()
 
     def run(self) -> int:
@@ -82,9 +82,10 @@ class _Driver:
                 return Code.FAILED
             stack.callback(query.stop)
             # From here on there is something to hand over. Spark has put a handler of its own.
-            for number in SIGNALS:
-                signal.signal(number, self._on_signal)
-            stack.callback(end_when_asked)
+            SHUTDOWN.take()
+            stack.callback(SHUTDOWN.end)
+            listener = Listener(self._on_asked)
+            stack.enter_context(SHUTDOWN.listening(listener, self._options.grace_s + _BEYOND_S))
             failure = self._follow(session, standalone, office, query)
             if failure is not None:
                 # First of all: whatever fails while the rest is torn down must not hide it.
@@ -128,25 +129,24 @@ class _Driver:
 
     # --- its end
 
-    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        if self._stopping_since is not None:
-            _log.warning("asked a second time: the process ends before it has handed over")
-            # Executors and the JVM end with it; others wait for the leases.
-            logging.shutdown()
-            os._exit(Code.CUT)
+    def _on_asked(self, name: str) -> None:
+        """On another thread. At a second signal executors and the JVM end with this process, and
+        others wait for its leases."""
+        self._asked_by = name
         self._stopping_since = time.monotonic()
-        _log.info(
-            "%s: the batch under way ends and partitions are handed over, for at most %g s. Ask "
-            "again to end at once.",
-            signal.Signals(number).name,
-            self._options.grace_s,
-        )
         self._asked_to_stop.set()
 
     def _leave(self, office: Office, query: Query, run: PipelineRun) -> None:
         """Members leave after the batch under way; then nothing is left that needs Spark."""
         if self._stopping_since is None:
             self._stopping_since = time.monotonic()
+        else:
+            _log.info(
+                "%s: the batch under way ends and partitions are handed over, for at most %g s. "
+                "Ask again to end at once.",
+                self._asked_by,
+                self._options.grace_s,
+            )
         until = self._stopping_since + self._options.grace_s
         self._parts.board.is_stopping = True
         self._standing.entered("stopping")

@@ -22,10 +22,12 @@ import yaml
 
 from tidegate.commands.arguments import count
 from tidegate.commands.codes import Code
+from tidegate.commands.last_words import say
 from tidegate.ops import logs
 from tidegate.ops.serving import Address
 from tidegate.settings import SettingsError
 from tidegate_http.guard import is_loopback
+from tidegate_http.shutdown import SHUTDOWN, EndedEarly
 from tidegate_operator.kinds import CONSUMER_GROUP, Document
 from tidegate_operator.kube_errors import KubeError
 from tidegate_operator.local.client import Client, asking
@@ -110,6 +112,7 @@ class _Up:
         from tidegate_operator.local.up import Options, up  # noqa: PLC0415
         from tidegate_operator.running import EndedError  # noqa: PLC0415
 
+        SHUTDOWN.begin(lambda text: say(f"{_PROGRAM} up: {text}"))
         options = Options(
             tuple(arguments.files),
             _state_of(arguments, environment),
@@ -121,9 +124,9 @@ class _Up:
         )
         try:
             return asyncio.run(up(options, environment))
-        except KeyboardInterrupt:
-            # Before anything was there to end.
-            return Code.CUT
+        except EndedEarly as ended:
+            say(f"{_PROGRAM} up: {ended}")
+            return Code.DONE
         except (EmbeddedError, EndedError, KubeError) as problem:
             print(f"{_PROGRAM} up: {problem}", file=sys.stderr)
             return Code.FAILED

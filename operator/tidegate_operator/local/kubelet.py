@@ -83,6 +83,11 @@ class Kubelet:
         """The pods that have not ended."""
         return sorted(pod.name.name for pod in self._pods.values())
 
+    @property
+    def grace_s(self) -> float:
+        """The longest that a pod may take to end."""
+        return max((pod.grace_s for pod in self._pods.values()), default=0.0)
+
     async def _live(self, pod: _Pod, session: aiohttp.ClientSession) -> None:
         try:
             await pod.live(session)
@@ -115,7 +120,7 @@ class _Pod:
         metadata, spec = document["metadata"], document["spec"]
         self.name = ObjectName(POD, metadata["namespace"], metadata["name"])
         self.uid: str = metadata["uid"]
-        self._grace_s = float(spec["terminationGracePeriodSeconds"])
+        self.grace_s = float(spec["terminationGracePeriodSeconds"])
         self._container = next(each for each in spec["containers"] if each["name"] == role)
         self._group = metadata["labels"]["app.kubernetes.io/instance"]
         self.stop = asyncio.Event()
@@ -219,7 +224,7 @@ class _Pod:
                 process.terminate()
                 if self._is_killed:
                     process.kill()
-                await asyncio.wait([ended], timeout=self._grace_s)
+                await asyncio.wait([ended], timeout=self.grace_s)
         finally:
             for task in (ended, asked):
                 task.cancel()

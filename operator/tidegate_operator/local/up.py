@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
-import signal
 import sys
 import time
 import uuid
@@ -30,6 +29,7 @@ from pathlib import Path
 from tidegate.commands.codes import Code
 from tidegate.commands.last_words import stop_without_a_reader
 from tidegate.ops.serving import Address
+from tidegate_http.shutdown import SHUTDOWN, Listener
 from tidegate_operator.local.admission import admit
 from tidegate_operator.local.api import LocalApi, watching
 from tidegate_operator.local.commands import LocalCommands, write_group_files
@@ -60,8 +60,8 @@ _OURS = {
     STORAGE: "the embedded storage",
     COSMOS: "the embedded Cosmos DB ({})",
 }
-# A closed terminal asks for the end, too.
-_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+# How long the end may take beside that of the consumers: the operator, hub and storage.
+_OWN_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +86,15 @@ class Ending:
         self.asked = asyncio.Event()
         self.cut = asyncio.Event()
 
-    def on_signal(self) -> None:
-        (self.cut if self.asked.is_set() else self.asked).set()
-
     @contextmanager
     def signals(self) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
-        for number in _SIGNALS:
-            loop.add_signal_handler(number, self.on_signal)
-        try:
+        listener = Listener(
+            lambda _: self.asked.set(),
+            lambda _: self.cut.set(),
+            loop=asyncio.get_running_loop(),
+        )
+        with SHUTDOWN.listening(listener, _OWN_S):
             yield
-        finally:
-            for number in _SIGNALS:
-                loop.remove_signal_handler(number)
 
 
 async def up(options: Options, environment: Mapping[str, str]) -> int:
@@ -268,6 +264,7 @@ class _Running:
     async def _stop(self, parts: Sequence[asyncio.Task[None]]) -> None:
         """In the order of the module."""
         kubelet, controllers, operator, *_ = parts
+        SHUTDOWN.grant(_OWN_S + self._kubelet.grace_s)
         names = self._kubelet.names
         self._voice.say(
             "",

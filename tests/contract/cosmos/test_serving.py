@@ -25,7 +25,7 @@ def unchecked() -> Iterator[RunningCosmos]:
         yield cosmos
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 def test_the_command_says_where_it_serves_and_ends_cleanly(number: signal.Signals) -> None:
     command = [*COMMAND, "serve", "--port", "0", "--container", "home/events:/home:3"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:

@@ -21,6 +21,7 @@ from support.tree import ROOT
 from support.up_process import (
     NAME,
     PARTITIONS,
+    STOP_S,
     UpProcess,
     command,
     group_file,
@@ -187,6 +188,15 @@ def test_a_second_ctrl_c_ends_everything_at_once(up: UpProcess, tmp_path: Path) 
     up.until_said("Ctrl-C again ends everything at once")
     assert up.process.poll() is None
     assert up.stop() == 130
+    assert up.processes() == []
+
+
+def test_a_closed_terminal_is_a_clean_end_although_it_sends_sighup_twice(up: UpProcess) -> None:
+    up.signal(signal.SIGHUP)
+    up.until_said("Ctrl-C again ends everything at once")
+    up.signal(signal.SIGHUP)
+    assert up.process.wait(STOP_S) == 0, up.told()
+    assert up.said.rstrip().endswith("all of it has ended")
     assert up.processes() == []
 
 

@@ -197,7 +197,7 @@ def test_an_empty_data_directory_gets_the_default_hub_too(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("by", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_it_at_once_with_clients_connected(
     tmp_path: Path, by: signal.Signals
 ) -> None:
@@ -218,7 +218,7 @@ def test_a_signal_stops_it_at_once_with_clients_connected(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("by", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 def test_a_signal_at_the_moment_of_its_first_word_stops_it_cleanly(by: signal.Signals) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "tidegate_hub", "serve", "--port", "0"],

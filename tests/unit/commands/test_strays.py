@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tidegate.commands.early import EndedEarly
 from tidegate.commands.strays import run_through
+from tidegate_http.shutdown import EndedEarly
 
 
 async def _exits() -> None:

@@ -151,4 +151,5 @@ def test_a_terminal_that_has_gone_away_ends_the_drawing_and_nothing_else() -> No
     terminal = Terminal(Gone(), has_colours=False)
     terminal.open()
     terminal.show(lines_of("one"), SIZE)
-    assert terminal.close()
+    assert not terminal.close(), "nobody is to print to it after that"
+    assert not terminal._thread.is_alive()

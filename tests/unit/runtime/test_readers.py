@@ -17,9 +17,15 @@ from tidegate import readers
 from tidegate.handlers.context import Context
 from tidegate.handlers.partition import PartitionDelivery
 from tidegate.keeping import KeepingThread
-from tidegate.member.messages import Event, OpenReader, ReaderClosed, ReaderOpened
+from tidegate.member.messages import (
+    Event,
+    OpenReader,
+    ReaderClosed,
+    ReaderOpened,
+    ReaderRefused,
+)
 from tidegate.model import BEGINNING
-from tidegate.ports import Source, SourceEvent
+from tidegate.ports import Source, SourceEvent, StolenError
 from unit.handlers.delivering import QUICK, Delivery
 
 
@@ -64,13 +70,13 @@ async def nothing(events: Sequence[SourceEvent], context: Context) -> None:
 class Reading:
     """A reader at work, whose handler has this `on_close`."""
 
-    def __init__(self, on_close: Any, **limits: float) -> None:
+    def __init__(self, on_close: Any, source: Silent | None = None, **limits: float) -> None:
         self.told: list[Event] = []
         self.signs = Signs()
         tools = Delivery(nothing, replace(QUICK, **cast(Any, limits)), on_close=on_close).tools
         self.reader = readers.RunningReader(
             OpenReader("3", 1, BEGINNING, 7, None),
-            cast(Source, Silent()),
+            cast(Source, source or Silent()),
             partial(PartitionDelivery, tools),
             self.told.append,
             cast(KeepingThread, self.signs),
@@ -124,3 +130,49 @@ async def test_an_on_close_that_hangs_gives_no_sign_of_life_beyond_its_limits() 
     assert reading.kinds == [ReaderOpened, ReaderClosed]
     assert reading.signs.is_forgotten
     release.set()
+
+
+class Away(Silent):
+    """A source that does not answer: `open` waits for ever."""
+
+    def __init__(self) -> None:
+        self.is_opening = asyncio.Event()
+        self.was_cancelled = False
+        self.is_closed = False
+
+    async def open(self) -> None:
+        self.is_opening.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.was_cancelled = True
+            raise
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.mark.parametrize("drain", [True, False])
+async def test_a_reader_that_is_asked_to_close_while_it_opens_does_not_wait_for_its_source(
+    drain: bool,
+) -> None:
+    away = Away()
+    reading = Reading(None, away)
+    running = asyncio.create_task(reading.reader.run())
+    await away.is_opening.wait()
+    reading.reader.ask_to_close(drain=drain)
+    await asyncio.wait_for(running, 10)
+    assert reading.kinds == [ReaderClosed]
+    assert away.was_cancelled
+    assert away.is_closed
+
+
+async def test_what_a_source_says_while_it_opens_counts_although_it_is_asked_to_close() -> None:
+    class Stolen(Silent):
+        async def open(self) -> None:
+            reading.reader.ask_to_close(drain=True)
+            raise StolenError("taken", 9)
+
+    reading = Reading(None, Stolen())
+    await asyncio.wait_for(reading.reader.run(), 10)
+    assert reading.told == [ReaderRefused(reading.told[0].now, "3", 1, 9)]
