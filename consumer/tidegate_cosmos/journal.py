@@ -151,9 +151,9 @@ def _played(path: Path, account: Account, report: Callable[[str], None]) -> tupl
 
 def _play_line(line: bytes, chain: int, account: Account) -> int:
     """Plays a record; gives the line's checksum. Raises ValueError, RecursionError."""
-    said, _, text = line.partition(b" ")
+    checksum, _, text = line.partition(b" ")
     chain = crc32(text, chain)
-    if said != b"%08x" % chain:
+    if checksum != b"%08x" % chain:
         raise RecordProblem(
             "its checksum is another one: it was changed since it was written, or lines before it "
             "are missing"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import signal
 import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from tidegate.commands.early import SIGNALS, EndedEarly, end_when_asked
 from tidegate.delivery.policy import OnFailure
 from tidegate.handlers.calls import Calls
 from tidegate.handlers.context import Context
@@ -23,6 +21,7 @@ from tidegate.handlers.loading import HandlerError, load
 from tidegate.handlers.results import is_async
 from tidegate.handlers.threads import PartitionThread
 from tidegate.handling import Close, HungError
+from tidegate_http.shutdown import EndedEarly
 from unit.delivery.events import MadeEvent
 from unit.handlers.delivering import QUICK, Delivery
 
@@ -288,18 +287,14 @@ def test_an_import_that_ends_the_process_is_an_error_of_the_configuration(
         load("given.py:handle", folder)
 
 
-def test_a_signal_that_comes_while_a_handler_is_imported_ends_the_process(folder: Path) -> None:
+def test_a_signal_that_comes_while_a_handler_is_imported_is_no_fault_of_the_handler(
+    folder: Path,
+) -> None:
     (folder / "given.py").write_text(
-        "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nwhile True: pass\n"
+        "from tidegate_http.shutdown import EndedEarly\nraise EndedEarly('SIGTERM')\n"
     )
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    end_when_asked()
-    try:
-        with pytest.raises(EndedEarly):
-            load("given.py:handle", folder)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with pytest.raises(EndedEarly):
+        load("given.py:handle", folder)
 
 
 def _generator(events: Any, context: Any) -> Any:

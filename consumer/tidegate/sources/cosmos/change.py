@@ -38,20 +38,20 @@ class Change(dict[str, Any]):
     # No `__slots__`: a dict's own are not enough for pickling by users' code.
     _place: Place
     _size: int | None
-    _said: bytes
+    _received: bytes
     # Which of its transaction it is.
     _number: int
 
-    def __init__(self, said: dict[str, Any], mode: FeedMode = FeedMode.LATEST_VERSION) -> None:
-        super().__init__(said)
+    def __init__(self, item: dict[str, Any], mode: FeedMode = FeedMode.LATEST_VERSION) -> None:
+        super().__init__(item)
         self._mode = mode
         self._has_envelope = mode is FeedMode.ALL_VERSIONS_AND_DELETES
         # As it came. Of all ways to keep a copy this one costs least.
-        self._said = marshal.dumps(said)
+        self._received = marshal.dumps(item)
         metadata = self.metadata
-        found = _lsn(metadata.get("lsn") if self._has_envelope else said.get("_lsn"))
+        found = _lsn(metadata.get("lsn") if self._has_envelope else item.get("_lsn"))
         self._lsn = NO_SEQUENCE if found is None else found
-        at = metadata.get("crts") if self._has_envelope else said.get("_ts")
+        at = metadata.get("crts") if self._has_envelope else item.get("_ts")
         self._enqueued_at = float(at) if isinstance(at, int | float) else None
         self._size = None
         self._is_place, self._number = True, 0
@@ -96,7 +96,7 @@ class Change(dict[str, Any]):
 
     def as_received(self) -> Change:
         """The change without what anybody changed in it."""
-        change = Change(marshal.loads(self._said), self._mode)
+        change = Change(marshal.loads(self._received), self._mode)
         change.put_at(self._place, is_place=self._is_place)
         change._number, change._size = self._number, self._size
         return change
@@ -134,8 +134,8 @@ class Change(dict[str, Any]):
 
     def _part(self, name: str) -> dict[str, Any]:
         """A part of the envelope; empty where there is no envelope, or no such part."""
-        said = self.get(name) if self._has_envelope else None
-        return said if isinstance(said, dict) else {}
+        part = self.get(name) if self._has_envelope else None
+        return part if isinstance(part, dict) else {}
 
     @property
     def properties(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Change(dict[str, Any]):
     @property
     def content(self) -> bytes:
         """It as JSON: what a dead letter keeps."""
-        said = marshal.loads(self._said)
+        said = marshal.loads(self._received)
         text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
         # JSON may hold halves of characters, which are no Unicode text.
         return text.encode(errors="surrogatepass")
@@ -174,9 +174,9 @@ class Change(dict[str, Any]):
         return f"Change(lsn={self.lsn}, id={id!r}, operation={self.operation!r})"
 
 
-def change_of(said: dict[str, Any], mode: FeedMode) -> Change:
+def change_of(item: dict[str, Any], mode: FeedMode) -> Change:
     """A change of a page as the service sent it. Raises ChangeError."""
-    change = Change(said, mode)
+    change = Change(item, mode)
     if change.lsn == NO_SEQUENCE:
         where = "metadata.lsn" if mode is FeedMode.ALL_VERSIONS_AND_DELETES else "_lsn"
         raise ChangeError(
@@ -188,12 +188,12 @@ def change_of(said: dict[str, Any], mode: FeedMode) -> Change:
     return change
 
 
-def _lsn(said: Any) -> int | None:
-    """A log sequence number as the service writes it; None where it is none."""
-    if isinstance(said, str) and said.isascii() and said.isdecimal():
-        return int(said)
-    is_number = isinstance(said, int) and not isinstance(said, bool)
-    return said if is_number and said > NO_SEQUENCE else None
+def _lsn(value: Any) -> int | None:
+    """A log sequence number in the form that the service uses; None for anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal():
+        return int(value)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and value > NO_SEQUENCE else None
 
 
 def placed(page: Sequence[Change], handled: int, size: int | None) -> Iterator[tuple[Change, bool]]:
