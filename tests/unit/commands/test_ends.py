@@ -111,9 +111,9 @@ async def test_what_a_member_announces_of_its_trouble_holds_no_secret() -> None:
     said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     class Announcing:
-        def measured(self, figures: Any, stuck: Any, unread: Any, trouble: str) -> None:
+        def measured(self, *told: Any) -> None:
             if not said.done():
-                said.set_result(trouble)
+                said.set_result(told[3])
 
     class Troubled:
         def figures(self, now: float, wall: float) -> dict[str, Any]:
