@@ -3,7 +3,8 @@
 Rules:
 - It shrinks only where the roster that stands names the victims as leaving, is one that this
   operator has touched, and their pods have the deletion cost that makes Kubernetes take just them.
-- Victims must hold nothing, and want nothing. Where nobody is left to give to they cannot hand
+- Victims must hold nothing, and want nothing. A lease that has expired counts as held while its
+  owner lives, for it can be renewed. Where nobody is left to give to they cannot hand
   over before they are asked to stop: then they are asked to.
 - All that delays it for `hand_over_limit_s` and 30 s at most. Then it goes on, and says so: the pod
   still hands over when it is asked to stop.
@@ -15,10 +16,11 @@ Rules:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from tidegate.model import Listing, MemberName
+from tidegate.model import LeaseState, Listing, MemberName
 from tidegate_operator.facts import DELETION_COST
 from tidegate_operator.model import Observation, PodFacts
 from tidegate_operator.rollout import Roles, holdings, is_live
@@ -130,7 +132,22 @@ def _full(
     ]
     if not takers and not observation.wish.is_paused:
         return {}
-    owned = holdings(listing)
-    held = {name: len(owned.get(name, [])) for name in roles.victims}
+    owned, lapsed = holdings(listing), _lapsed(listing)
+    held = {name: len(owned.get(name, ())) + lapsed[name] for name in roles.victims}
     wanting = {name for name in roles.victims if name in members and members[name].wants}
     return {name: count for name, count in held.items() if count or name in wanting}
+
+
+def _lapsed(listing: Listing) -> Counter[MemberName]:
+    """The number of expired leases of each living member. It can renew them until others take them,
+    and does so when storage answers again."""
+    members = listing.members
+    return Counter(
+        row.owner.name
+        for row in listing.ownerships.values()
+        if row.lease is LeaseState.EXPIRED
+        and row.owner is not None
+        and row.owner.name in members
+        and members[row.owner.name].is_alive
+        and members[row.owner.name].incarnation == row.owner.incarnation
+    )

@@ -77,6 +77,8 @@ class Seen:
     members: dict[str, Presence] = field(default_factory=dict)
     # The life that an owner of a partition is in, where it is not the usual one.
     lives: dict[str, str] = field(default_factory=dict)
+    # Partitions whose lease has expired.
+    expired: set[str] = field(default_factory=set)
     roster: Roster | None = None
     checkpoints: dict[str, Checkpoint] = field(default_factory=dict)
     wish: Wish = field(default_factory=lambda: Wish(max_replicas=16))
@@ -90,7 +92,7 @@ class Seen:
 
     def look(self) -> Observation:
         listing = Listing(
-            {p: _ownership(p, owner, self.lives.get(p, LIFE)) for p, owner in self.owners.items()},
+            {p: self._ownership(p, owner) for p, owner in self.owners.items()},
             self.checkpoints,
             self.members,
             self.roster,
@@ -108,6 +110,10 @@ class Seen:
             self.now,
             is_deleting=self.is_deleting,
         )
+
+    def _ownership(self, partition: str, owner: str) -> Ownership:
+        found = _ownership(partition, owner, self.lives.get(partition, LIFE))
+        return replace(found, lease=LeaseState.EXPIRED) if partition in self.expired else found
 
     def decide(self, after_s: float = 1.0) -> Steps:
         """The steps of the next look, a second later."""

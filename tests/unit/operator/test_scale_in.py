@@ -73,6 +73,17 @@ def test_it_shrinks_when_the_victims_have_handed_over() -> None:
     assert "have handed over and leave" in found.doing
 
 
+def test_a_victim_whose_leases_have_expired_may_renew_them_and_is_not_empty() -> None:
+    seen, leaving = shrinking()
+    seen.expired = {p for p, owner in seen.owners.items() if owner in leaving}
+    found = seen.decide()
+    assert found.replicas is None
+    assert "this has not been handed over" in found.doing
+    for name in leaving:
+        seen.lives |= {p: "another life" for p, owner in seen.owners.items() if owner == name}
+    assert seen.decide().replicas == 2
+
+
 def test_a_victim_that_still_wants_a_partition_is_not_empty() -> None:
     seen, leaving = shrinking()
     seen.give_away(leaving, "m0")
