@@ -3,7 +3,8 @@
 Rules:
 - Nothing counts as handled that the handler has not returned from, or that is not put aside.
 - Asked to finish, the call that runs is the last.
-- A dead letter that cannot be written is written again, for ever: nothing is dropped.
+- A dead letter that cannot be written is written again, for ever: nothing is dropped. Asked to
+  finish, it is given up, and its event is read again.
 - While the circuit breaker is open, no event is put aside and none is passed: the one that failed
   is given again alone, once in each interval.
 """
@@ -193,7 +194,7 @@ class Batches:
         await self._progress.end()
 
     async def _put_aside(self, event: SourceEvent, attempts: int, error: Raised) -> bool:
-        """Writes a dead letter; False where all is to end before that was possible."""
+        """Writes a dead letter; False if all is to end before that was possible."""
         letters = self._tools.dead_letters
         if letters is None:
             raise RuntimeError("dead letters were asked for, and nobody keeps them")
@@ -203,7 +204,7 @@ class Batches:
         tries = 0
         while not self._progress.is_finishing:
             try:
-                where = await letters.put(letter)
+                where = await self._progress.until_end(letters.put(letter))
             except DeadLetterError as problem:
                 tries += 1
                 self._troubles.failed(
@@ -212,6 +213,8 @@ class Batches:
                 dice = self._tools.dice()
                 await self._progress.pause(self._policy.backoff.pause_s(tries, dice))
             else:
+                if where is None:
+                    return False
                 now = self._tools.clock()
                 self._progress.put_aside(event)
                 self._breaker.put_aside()
