@@ -80,7 +80,7 @@ def repeat_key(record: logging.LogRecord) -> Hashable:
     if record.levelno <= logging.DEBUG or top not in _LIMITED:
         return None
     fields: Mapping[str, Any] = getattr(record, _FIELDS, {})
-    text, partition = record.getMessage()[:_COMPARED], fields.get("partition")
+    text, partition = _message(record)[:_COMPARED], fields.get("partition")
     if partition is not None:
         text = _NUMBER.sub("#", text)
     error = record.exc_info[0] if record.exc_info else None
@@ -104,7 +104,7 @@ class Lines(logging.Formatter):
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
-        message = bounded(_message(record))
+        message = _message(record)
         error = record.exc_info[1] if record.exc_info else None
         problem = "" if error is None else trace_of(error).rstrip("\n")
         if record.stack_info:
@@ -126,14 +126,14 @@ class Lines(logging.Formatter):
 
 
 def _message(record: logging.LogRecord) -> str:
-    """The message, put together from bounded arguments."""
+    """The message, put together from bounded arguments and bounded itself."""
     args: Any = record.args
     if isinstance(args, Mapping):
         if any(_is_long(each) for each in args.values()):
             args = {key: _argument(each) for key, each in args.items()}
     elif args:
         args = tuple(_argument(each) for each in args)
-    return str(record.msg) % args if args else str(record.msg)
+    return bounded(str(record.msg) % args if args else str(record.msg))
 
 
 def _is_long(value: object) -> bool:
@@ -195,7 +195,7 @@ class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
             self._write(self._counted(left))
         try:
             key = repeat_key(record)
-            line = record if key is None else _like(record, record.getMessage())
+            line = record if key is None else _like(record, _message(record))
         except Exception:
             self.handleError(record)
             return
@@ -222,7 +222,7 @@ class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
     def _counted(self, left: Left[logging.LogRecord]) -> logging.LogRecord:
         """The line with the number of records that were left out."""
         # Hidden before it is cut: half of a secret is not recognised as one.
-        words = self._secrets.hide(left.line.getMessage())[:_COMPARED]
+        words = self._secrets.hide(_message(left.line))[:_COMPARED]
         text = f"repeated {left.count} times in {left.seconds:.0f} s: {words}"
         return _like(left.line, text, repeated=left.count)
 
