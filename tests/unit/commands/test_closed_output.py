@@ -87,3 +87,42 @@ def test_what_is_wrong_is_not_written_into_the_result_where_standard_error_is_cl
         preexec_fn=lambda: os.close(2),
     )  # fmt: skip
     assert (result.returncode, result.stdout) == (78, "")
+
+
+def test_ctrl_c_in_a_pipeline_ends_the_reader_too_and_the_clean_stop_goes_on(
+    tmp_path: Path, unread: int
+) -> None:
+    program = tmp_path / "member.py"
+    program.write_text(
+        """
+import asyncio, os, signal
+from tidegate.commands.last_words import say, stop_without_a_reader
+from tidegate_http.output import standard_output
+from tidegate_http.shutdown import SHUTDOWN, Listener
+
+async def member():
+    asked, cut = asyncio.Event(), asyncio.Event()
+    listener = Listener(
+        lambda _: asked.set(), lambda why: cut.set(), loop=asyncio.get_running_loop()
+    )
+    with SHUTDOWN.listening(listener, 60.0):
+        stop_without_a_reader()
+        os.kill(os.getpid(), signal.SIGINT)
+        await asked.wait()
+        print("a line of the handler", flush=True)
+        try:
+            await asyncio.wait_for(cut.wait(), 1.0)
+            say("cut")
+        except TimeoutError:
+            say("clean")
+
+with standard_output("tidegate"):
+    SHUTDOWN.begin(say)
+    asyncio.run(member())
+    SHUTDOWN.over(0)
+    raise SystemExit(0)
+"""
+    )
+    result = ended("python", str(program), stdout=unread)
+    assert (result.returncode, result.stderr.splitlines()[1:]) == (NOT_READ, ["clean"])
+    assert "a clean stop is begun" in result.stderr
