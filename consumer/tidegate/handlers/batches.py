@@ -112,8 +112,10 @@ class Batches:
         self._progress.took(events, ended)
         if ended.done:
             self._fact_of_success(events[: ended.done], begun_at)
+            was_open = self._breaker.is_open
             self._breaker.handled(ended.done)
-            self._tell_closed()
+            if was_open:
+                self._tell_closed()
         before = deciding.done_until(todo, todo.ranges[0][0] + ended.done)
         if error is None:
             self._troubles.over()
@@ -127,7 +129,8 @@ class Batches:
             before = deciding.single_out(before)
         after = deciding.failed(self._policy, before)
         await self._failed(events[ended.done :], attempt, error)
-        if not self._breaker.is_open:
+        is_probe = self._breaker.is_open and attempt > self._policy.attempts
+        if not is_probe:
             pause_s = deciding.pause_s(self._policy, before, after, self._tools.dice())
             await self._progress.pause(pause_s)
         return after, error
@@ -178,11 +181,10 @@ class Batches:
         self._troubles.say(CIRCUIT_OPEN, text)
 
     def _tell_closed(self) -> None:
-        if self._is_told_open:
-            self._is_told_open = False
-            self._troubles.say(
-                CIRCUIT_CLOSED, "the circuit breaker is closed: the handler has succeeded"
-            )
+        self._is_told_open = False
+        self._troubles.say(
+            CIRCUIT_CLOSED, "the circuit breaker is closed: the handler has succeeded"
+        )
 
     async def _halt(self, event: SourceEvent, failures: int, error: Raised | None) -> None:
         why = error.blamed if error is not None else "no error"
