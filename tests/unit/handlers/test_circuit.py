@@ -164,9 +164,7 @@ async def test_a_breaker_that_closes_for_the_next_reader_is_said_to_be_closed() 
     assert delivery.kinds[-1] == "circuit-closed"
 
 
-async def test_attempts_of_a_reader_that_begins_with_an_open_breaker_are_spread_by_the_backoff() -> (
-    None
-):
+async def test_attempts_of_a_reader_that_begins_with_an_open_breaker_have_the_backoff() -> None:
     at: list[float] = []
 
     def handle(event: MadeEvent, context: Context) -> None:
