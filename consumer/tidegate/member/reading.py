@@ -255,8 +255,10 @@ class Reading:
                 # The source may be away: whoever is to leave does not wait for it.
                 self.ask_to_close(drain=True)
             event = yield
-            if isinstance(event, ReaderOpened | ReaderClosed):
+            if isinstance(event, ReaderOpened):
                 self._opened_at = event.now
+                return None
+            if isinstance(event, ReaderClosed):
                 return None
             if isinstance(event, ReaderRefused | ReaderFailed | ReaderGaveUp):
                 return event
