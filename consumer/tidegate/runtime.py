@@ -156,7 +156,7 @@ class Runtime:
                 found = await self._source.partitions()
             except SourceError as error:
                 failures += 1
-                if cause_of(str(error)) != cause:
+                if failures == 1 or cause_of(str(error)) != cause:
                     cause = cause_of(str(error))
                     self._say("source-unreadable", str(error))
                 pause = retry_pause_s(self._settings.name, failures, is_fatal=error.is_fatal)
