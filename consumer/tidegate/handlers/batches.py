@@ -207,6 +207,8 @@ class Batches:
         while not self._progress.is_finishing:
             try:
                 where = await self._progress.until_end(letters.put(letter))
+                if where is None:
+                    raise DeadLetterError("its write was given up")
             except DeadLetterError as problem:
                 tries += 1
                 self._troubles.failed(
@@ -215,8 +217,6 @@ class Batches:
                 dice = self._tools.dice()
                 await self._progress.pause(self._policy.backoff.pause_s(tries, dice))
             else:
-                if where is None:
-                    return False
                 now = self._tools.clock()
                 self._progress.put_aside(event)
                 self._breaker.put_aside()

@@ -144,7 +144,7 @@ class Progress:
             return
 
     async def until_end(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """The result of the work; None if all is to end and the work does not, and is cancelled."""
+        """The result of the work; None if it was cancelled: all is to end, and it did not."""
         task = asyncio.ensure_future(work)
         finishing = asyncio.ensure_future(self._finishing.wait())
         try:

@@ -200,6 +200,25 @@ async def test_a_dead_letter_that_is_being_written_when_a_stop_is_asked_for_is_w
     assert delivery.done == 0
 
 
+async def test_a_write_of_a_dead_letter_that_cancels_itself_loses_no_event() -> None:
+    class Cancelling(Letters):
+        tries = 0
+
+        async def put(self, letter: DeadLetter) -> str:
+            self.tries += 1
+            if self.tries == 1:
+                raise asyncio.CancelledError
+            return await super().put(letter)
+
+    def handle(batch: list[MadeEvent], context: Context) -> None:
+        raise ValueError("poison")
+
+    delivery = Delivery(handle, ASIDE, letters=Cancelling())
+    await delivery.give(0, 15)
+    assert [letter.position.sequence for letter in delivery.letters.kept] == list(range(15))
+    assert delivery.done == 14
+
+
 async def test_a_letter_that_cannot_be_written_is_said_at_once_though_the_handler_was_before() -> (
     None
 ):
