@@ -203,9 +203,17 @@ class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
             self._write(record)
         elif self._timer is None:
             # If no other line comes, the count must not wait for the end of the process.
-            self._timer = threading.Timer(PERIOD_S, self._on_timer)
-            self._timer.daemon = True
-            self._timer.start()
+            self._start_timer(PERIOD_S)
+
+    def _start_timer(self, seconds: float) -> None:
+        timer = threading.Timer(seconds, self._on_timer)
+        timer.daemon = True
+        try:
+            timer.start()
+        except RuntimeError:
+            # The process may start no more threads: the count comes with the next line.
+            return
+        self._timer = timer
 
     def _on_timer(self) -> None:
         with self.lock or contextlib.nullcontext():
@@ -215,9 +223,7 @@ class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
             for left in self._repeats.due(self._clock()):
                 self._write(self._counted(left))
             if self._repeats.has_left_out:
-                self._timer = threading.Timer(PERIOD_S / 4, self._on_timer)
-                self._timer.daemon = True
-                self._timer.start()
+                self._start_timer(PERIOD_S / 4)
 
     def _counted(self, left: Left[logging.LogRecord]) -> logging.LogRecord:
         """The line with the number of records that were left out."""

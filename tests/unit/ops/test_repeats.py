@@ -9,6 +9,7 @@ import logging
 import re
 import subprocess
 import sys
+import threading
 import tracemalloc
 import weakref
 from collections.abc import Iterator
@@ -232,6 +233,20 @@ def test_the_count_does_not_wait_for_the_next_line(
     started[1].act()
     assert log.messages()[-1] == "repeated 45 times in 61 s: the same"
     assert len(started) == 2
+
+
+def test_a_process_that_may_start_no_more_threads_logs_all_the_same(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    for _ in range(50):
+        logging.getLogger("tidegate.x").warning("the same")
+    log.now = PERIOD_S
+    logging.getLogger("tidegate.x").warning("the same")
+    assert log.messages()[MOST] == "repeated 45 times in 60 s: the same"
 
 
 def test_a_count_shows_no_half_of_a_secret(log: Log) -> None:
