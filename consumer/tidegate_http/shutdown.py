@@ -167,6 +167,10 @@ class Shutdown:
     def ask(self, reason: str) -> None:
         """Asks for the end, on any thread. A signal that was there before has done that already:
         unlike a second signal, this never ends the process at once."""
+        if not self._has_listened:
+            # Nothing is owned: as a signal from outside.
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
         self._own_reason = reason
         self._wake_up()
 
@@ -203,7 +207,8 @@ class Shutdown:
                     self._begin_end(signal.Signals(number).name)
                 elif number != _HANGUP:
                     self._cut("asked a second time")
-        if self._own_reason and not self._is_asked:
+        # Without a listener the process is on its way out.
+        if self._own_reason and not self._is_asked and self._listener is not None:
             self._begin_end(self._own_reason)
 
     def _begin_end(self, name: str) -> None:

@@ -126,3 +126,30 @@ with standard_output("tidegate"):
     result = ended("python", str(program), stdout=unread)
     assert (result.returncode, result.stderr.splitlines()[1:]) == (NOT_READ, ["clean"])
     assert "a clean stop is begun" in result.stderr
+
+
+def test_a_reader_that_goes_away_before_a_member_begins_ends_it_at_once(
+    tmp_path: Path, unread: int
+) -> None:
+    program = tmp_path / "member.py"
+    program.write_text(
+        """
+import time
+from tidegate.commands.last_words import say, stop_without_a_reader
+from tidegate_http.output import standard_output
+from tidegate_http.shutdown import SHUTDOWN, EndedEarly
+
+with standard_output("tidegate"):
+    SHUTDOWN.begin(say)
+    stop_without_a_reader()
+    try:
+        print("a line of an import", flush=True)
+        time.sleep(60)
+    except EndedEarly as ended:
+        say(f"early: {ended}")
+    raise SystemExit(0)
+"""
+    )
+    result = ended("python", str(program), stdout=unread)
+    assert result.returncode == NOT_READ
+    assert result.stderr.splitlines()[1:] == ["early: SIGTERM: ended at once, for nothing is owned"]
