@@ -12,7 +12,8 @@ Rules:
   said when it can be written again.
 - Of our own lines, and those of the libraries below us, that repeat each other, five a minute are
   written, and then how many more there were. Lines of a partition repeat each other if they differ
-  in numbers alone. Lines of other code, such as a handler's own, are left alone, and so is DEBUG.
+  in numbers alone; the error of a line counts as its words do. Lines of other code, such as a
+  handler's own, are left alone, and so is DEBUG.
 """
 
 from __future__ import annotations
@@ -81,10 +82,12 @@ def repeat_key(record: logging.LogRecord) -> Hashable:
         return None
     fields: Mapping[str, Any] = getattr(record, _FIELDS, {})
     text, partition = _message(record)[:_COMPARED], fields.get("partition")
+    error = record.exc_info[1] if record.exc_info else None
+    if error is not None:
+        text = f"{text}: {said(error, _COMPARED)}"
     if partition is not None:
         text = _NUMBER.sub("#", text)
-    error = record.exc_info[0] if record.exc_info else None
-    return record.name, record.levelno, fields.get("kind"), partition, text, error
+    return record.name, record.levelno, fields.get("kind"), partition, text
 
 
 def _like(record: logging.LogRecord, message: str, **fields: Any) -> logging.LogRecord:

@@ -140,6 +140,17 @@ def test_another_cause_is_written_at_once(log: Log) -> None:
     assert "another" in log.messages()[-1]
 
 
+def test_so_is_another_error_of_the_same_class_under_the_same_words(log: Log) -> None:
+    console = logging.getLogger("tidegate_operator.page")
+    for words in (*["a bug"] * 100, "another"):
+        try:
+            raise ValueError(words)
+        except ValueError:
+            console.exception("what is new could not be shown")
+    assert len(log.lines()) == MOST + 1
+    assert "ValueError: another" in log.lines()[-1]["error"]
+
+
 def test_lines_without_a_partition_repeat_only_where_they_are_the_same(log: Log) -> None:
     operator = logging.getLogger("tidegate.operator")
     for number in range(20):
