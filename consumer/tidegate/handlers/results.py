@@ -106,8 +106,8 @@ def _check_members(what: str, result: Any) -> None:
 def _is_lazy(kind: type) -> bool:
     """Python's own iterators, and what `contextlib.contextmanager` makes of a generator function.
 
-    Others belong to the handler: a cursor of a database is an iterator too, and its statement has
-    run.
+    Others are the handler's business: a cursor of a database is an iterator too, and its statement
+    has run.
     """
     is_own = kind.__module__ in ("builtins", "itertools")
     return (is_own and hasattr(kind, "__next__")) or hasattr(kind, "_recreate_cm")
