@@ -32,7 +32,7 @@ from tidegate_http.shutdown import EndedEarly
 
 Function = Callable[..., Any]
 
-# Raised in an import and no failure of it: a signal, and output that nobody reads.
+# An import may raise these and has not failed: a signal, and output without a reader.
 _OF_THE_PROCESS = (EndedEarly, OutputEnded)
 # The last frames of a traceback in which the user's own line is looked for.
 _FRAMES = 100

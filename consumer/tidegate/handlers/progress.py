@@ -156,7 +156,7 @@ class Progress:
         finally:
             finishing.cancel()
             task.cancel()
-            # How it ends after all is looked at, or Python would log that nobody did.
+            # Its error is taken, because asyncio logs one that nobody takes.
             task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         return task.result() if task.done() and not task.cancelled() else None
 
