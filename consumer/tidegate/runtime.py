@@ -68,7 +68,7 @@ class Runtime:
         self._events: asyncio.Queue[m.Event] = asyncio.Queue()
         self._readers: dict[PartitionId, RunningReader] = {}
         # Questions about where partitions begin.
-        self._asking: set[asyncio.Task[None]] = set()
+        self._asking: dict[PartitionId, asyncio.Task[None]] = {}
         self._is_over = False
 
     async def run(self, *beside: Callable[[], Coroutine[None, None, None]]) -> None:
@@ -89,7 +89,7 @@ class Runtime:
                 running = [self._tasks.create_task(each()) for each in endless]
                 await self._serve()
                 # What was asked of the source is of no use any more, and may take long.
-                for task in (*running, *self._asking):
+                for task in (*running, *self._asking.values()):
                     task.cancel()
         finally:
             self._keeping.stop()
@@ -156,7 +156,7 @@ class Runtime:
                 found = await self._source.partitions()
             except SourceError as error:
                 failures += 1
-                if cause_of(str(error)) != cause:
+                if failures == 1 or cause_of(str(error)) != cause:
                     cause = cause_of(str(error))
                     self._say("source-unreadable", str(error))
                 pause = retry_pause_s(self._settings.name, failures, is_fatal=error.is_fatal)
@@ -220,9 +220,7 @@ class Runtime:
             case m.LetGo():
                 self._keeping.let_go(command)
             case m.ResolveStart():
-                asking = self._tasks.create_task(self._resolve(command))
-                self._asking.add(asking)
-                asking.add_done_callback(self._asking.discard)
+                self._ask(command)
             case m.OpenReader():
                 self._open(command)
             case m.CloseReader():
@@ -252,6 +250,14 @@ class Runtime:
             )
         else:
             self._tell(m.Answered(self._clock(), sent_at, command.key, operation, reply))
+
+    def _ask(self, command: m.ResolveStart) -> None:
+        """Asks where a partition begins, and drops an earlier question: if its lease lapsed
+        meanwhile, a late failure of that would be taken for one of the reader."""
+        before = self._asking.get(command.partition)
+        if before is not None:
+            before.cancel()
+        self._asking[command.partition] = self._tasks.create_task(self._resolve(command))
 
     async def _resolve(self, command: m.ResolveStart) -> None:
         partition, serial = command.partition, command.serial

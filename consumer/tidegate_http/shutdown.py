@@ -63,7 +63,7 @@ class Listener:
     """What a process does when it is asked to end: on its loop, or without one on the thread that
     notices signals. There it must wait for nothing."""
 
-    # Begins a graceful shutdown: the name of the signal.
+    # Begins a graceful shutdown: the name of the signal, or why the process asks for it itself.
     asked: Callable[[str], object]
     # Ends what can be ended within a second, and says why. Without it the process ends at once.
     cut: Callable[[str], object] | None = None
@@ -89,6 +89,8 @@ class Shutdown:
         self._cut_by = ""
         self._until, self._why = _NEVER, ""
         self._is_asked = False
+        # Why the process itself asks for its end.
+        self._own_reason = ""
         # A signal is noticed in C, if nothing has taken the descriptor away, and in Python, if the
         # main thread comes to that. Each one counts once.
         self._in_c: Counter[int] = Counter()
@@ -162,6 +164,16 @@ class Shutdown:
             self._limit(self._grace_s, f"it did not end within {self._grace_s:g} s")
             self._wake_up()
 
+    def ask(self, reason: str) -> None:
+        """Asks for the end, on any thread. A signal that was there before has done that already:
+        unlike a second signal, this never ends the process at once."""
+        if not self._has_listened:
+            # Nothing is owned: as a signal from outside.
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
+        self._own_reason = reason
+        self._wake_up()
+
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         self._in_python[number] += 1
         self._wake_up()
@@ -191,20 +203,22 @@ class Shutdown:
         for number in SIGNALS:
             while self._heard[number] < max(self._in_c[number], self._in_python[number]):
                 self._heard[number] += 1
-                self._ask(number)
+                if not self._is_asked:
+                    self._begin_end(signal.Signals(number).name)
+                elif number != _HANGUP:
+                    self._cut("asked a second time")
+        # Without a listener the process is on its way out.
+        if self._own_reason and not self._is_asked and self._listener is not None:
+            self._begin_end(self._own_reason)
 
-    def _ask(self, number: int) -> None:
-        name = signal.Signals(number).name
-        if not self._is_asked:
-            self._is_asked = True
-            listener = self._listener
-            if listener is None:
-                self._limit(_EARLY_S, f"{name}, and it did not end within {_EARLY_S:g} s")
-            else:
-                self._limit(self._grace_s, f"the {self._grace_s:g} s of grace are over")
-                self._tell(listener, listener.asked, name)
-        elif number != _HANGUP:
-            self._cut("asked a second time")
+    def _begin_end(self, name: str) -> None:
+        self._is_asked = True
+        listener = self._listener
+        if listener is None:
+            self._limit(_EARLY_S, f"{name}, and it did not end within {_EARLY_S:g} s")
+        else:
+            self._limit(self._grace_s, f"the {self._grace_s:g} s of grace are over")
+            self._tell(listener, listener.asked, name)
 
     def _limit(self, seconds: float, why: str) -> None:
         self._why = why

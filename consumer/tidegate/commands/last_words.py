@@ -11,7 +11,6 @@ Rules:
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import NoReturn
 
 from tidegate.ops.secrets import Secrets
 from tidegate_http.output import NOT_READ, OutputEnded, drop_what_fails
+from tidegate_http.shutdown import SHUTDOWN
 
 PLACE = Path("/dev/termination-log")
 # The variable that names another place.
@@ -78,7 +78,7 @@ def stop_without_a_reader() -> None:
     def tell(ended: OutputEnded) -> None:
         if ended.code == NOT_READ:
             say(f"tidegate: {ended}: a clean stop is begun")
-            os.kill(os.getpid(), signal.SIGTERM)
+            SHUTDOWN.ask(str(ended))
         else:
             say(f"tidegate: {ended}: lines that are printed there are lost")
 

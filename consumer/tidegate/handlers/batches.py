@@ -3,7 +3,8 @@
 Rules:
 - Nothing counts as handled that the handler has not returned from, or that is not put aside.
 - Asked to finish, the call that runs is the last.
-- A dead letter that cannot be written is written again, for ever: nothing is dropped.
+- A dead letter that cannot be written is written again, for ever: nothing is dropped. Asked to
+  finish, it is given up, and its event is read again.
 - While the circuit breaker is open, no event is put aside and none is passed: the one that failed
   is given again alone, once in each interval.
 """
@@ -111,8 +112,10 @@ class Batches:
         self._progress.took(events, ended)
         if ended.done:
             self._fact_of_success(events[: ended.done], begun_at)
+            was_open = self._breaker.is_open
             self._breaker.handled(ended.done)
-            self._tell_closed()
+            if was_open:
+                self._tell_closed()
         before = deciding.done_until(todo, todo.ranges[0][0] + ended.done)
         if error is None:
             self._troubles.over()
@@ -126,7 +129,8 @@ class Batches:
             before = deciding.single_out(before)
         after = deciding.failed(self._policy, before)
         await self._failed(events[ended.done :], attempt, error)
-        if not self._breaker.is_open:
+        is_probe = self._breaker.is_open and attempt > self._policy.attempts
+        if not is_probe:
             pause_s = deciding.pause_s(self._policy, before, after, self._tools.dice())
             await self._progress.pause(pause_s)
         return after, error
@@ -177,11 +181,10 @@ class Batches:
         self._troubles.say(CIRCUIT_OPEN, text)
 
     def _tell_closed(self) -> None:
-        if self._is_told_open:
-            self._is_told_open = False
-            self._troubles.say(
-                CIRCUIT_CLOSED, "the circuit breaker is closed: the handler has succeeded"
-            )
+        self._is_told_open = False
+        self._troubles.say(
+            CIRCUIT_CLOSED, "the circuit breaker is closed: the handler has succeeded"
+        )
 
     async def _halt(self, event: SourceEvent, failures: int, error: Raised | None) -> None:
         why = error.blamed if error is not None else "no error"
@@ -193,7 +196,7 @@ class Batches:
         await self._progress.end()
 
     async def _put_aside(self, event: SourceEvent, attempts: int, error: Raised) -> bool:
-        """Writes a dead letter; False where all is to end before that was possible."""
+        """Writes a dead letter; False if all is to end before that was possible."""
         letters = self._tools.dead_letters
         if letters is None:
             raise RuntimeError("dead letters were asked for, and nobody keeps them")
@@ -203,7 +206,9 @@ class Batches:
         tries = 0
         while not self._progress.is_finishing:
             try:
-                where = await letters.put(letter)
+                where = await self._progress.until_end(letters.put(letter))
+                if where is None:
+                    raise DeadLetterError("its write was given up")
             except DeadLetterError as problem:
                 tries += 1
                 self._troubles.failed(

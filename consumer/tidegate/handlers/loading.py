@@ -27,10 +27,13 @@ from typing import Any
 from tidegate.error_text import LINE_LIMIT, class_name, said, traceback_of
 from tidegate.handlers.results import generator_code
 from tidegate.settings import SettingsError
+from tidegate_http.output import OutputEnded
 from tidegate_http.shutdown import EndedEarly
 
 Function = Callable[..., Any]
 
+# An import may raise these and has not failed: a signal, and output without a reader.
+_OF_THE_PROCESS = (EndedEarly, OutputEnded)
 # The last frames of a traceback in which the user's own line is looked for.
 _FRAMES = 100
 # What this process imports under these names beside Python's own modules.
@@ -95,7 +98,7 @@ def _member(module: ModuleType, name: str, place: str) -> Any:
     """What a module has under a name, or None. Its own `__getattr__` may be asked."""
     try:
         return getattr(module, name, None)
-    except EndedEarly:
+    except _OF_THE_PROCESS:
         raise
     except BaseException as error:
         raise HandlerError(_problem(f"'{name}' in {place}", error)) from None
@@ -119,7 +122,7 @@ def _file(place: str, folder: Path) -> ModuleType:
     sys.modules[path.stem] = module
     try:
         spec.loader.exec_module(module)
-    except EndedEarly:
+    except _OF_THE_PROCESS:
         raise
     except BaseException as error:
         del sys.modules[path.stem]
@@ -131,7 +134,7 @@ def _module(place: str, folder: Path) -> ModuleType:
     _search_first(folder)
     try:
         return importlib.import_module(place)
-    except EndedEarly:
+    except _OF_THE_PROCESS:
         raise
     except BaseException as error:
         raise HandlerError(_problem(f"handler module '{place}'", error)) from None

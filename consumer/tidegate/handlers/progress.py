@@ -8,7 +8,8 @@ handling waits for no checkpoint.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 from tidegate.delivery.cadence import Pace
 from tidegate.delivery.policy import Policy
@@ -17,6 +18,12 @@ from tidegate.handlers.context import Context, is_place
 from tidegate.handling import NEVER, Opening, Outcome, Tell
 from tidegate.model import Position
 from tidegate.ports import SourceEvent
+
+T = TypeVar("T")
+
+# How long what runs when the end is asked for may still take: a write that gets its answer is not
+# made again by the next owner.
+_LAST_S = 1.0
 
 
 class Progress:
@@ -135,6 +142,23 @@ class Progress:
                 await self._finishing.wait()
         except TimeoutError:
             return
+
+    async def until_end(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """The result of the work; None if it was cancelled: all is to end, and it did not."""
+        task = asyncio.ensure_future(work)
+        finishing = asyncio.ensure_future(self._finishing.wait())
+        try:
+            await asyncio.wait([task, finishing], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([task], timeout=_LAST_S)
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task], timeout=_LAST_S)
+        finally:
+            finishing.cancel()
+            task.cancel()
+            # Its error is taken, because asyncio logs one that nobody takes.
+            task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        return task.result() if task.done() and not task.cancelled() else None
 
     async def end(self) -> None:
         """Waits for the end of all."""

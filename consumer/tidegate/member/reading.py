@@ -49,7 +49,6 @@ _READS_S = 5.0
 End = ReaderRefused | ReaderFailed | ReaderGaveUp | None
 
 
-
 class Reading:
     """The reader of one tenure, and how far it has come."""
 
@@ -256,8 +255,10 @@ class Reading:
                 # The source may be away: whoever is to leave does not wait for it.
                 self.ask_to_close(drain=True)
             event = yield
-            if isinstance(event, ReaderOpened | ReaderClosed):
+            if isinstance(event, ReaderOpened):
                 self._opened_at = event.now
+                return None
+            if isinstance(event, ReaderClosed):
                 return None
             if isinstance(event, ReaderRefused | ReaderFailed | ReaderGaveUp):
                 return event

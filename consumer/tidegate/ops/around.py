@@ -16,6 +16,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TextIO
 
 from tidegate.member import messages as m
@@ -131,9 +132,16 @@ async def around(
         leave_view: Callable[[], object] = _no_view
         if has_view:
             # What is said after the view has ended is for people who scroll back.
-            stack.callback(
+            log_to_errors = partial(
                 logs.set_up, hidden, level=settings.log_level, as_json=as_json, stream=errors
             )
+            stack.callback(log_to_errors)
             view = live_view(board, pane, group, environment, stream=output)
-            leave_view = await stack.enter_async_context(view)
+            end_view = await stack.enter_async_context(view)
+
+            def leave() -> None:
+                end_view()
+                log_to_errors()
+
+            leave_view = leave
         yield Ops(observer, board, meter, hidden, url, leave_view, Witness(observer, clock))

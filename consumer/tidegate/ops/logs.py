@@ -12,7 +12,8 @@ Rules:
   said when it can be written again.
 - Of our own lines, and those of the libraries below us, that repeat each other, five a minute are
   written, and then how many more there were. Lines of a partition repeat each other if they differ
-  in numbers alone. Lines of other code, such as a handler's own, are left alone, and so is DEBUG.
+  in numbers alone; the error of a line counts as its words do. Lines of other code, such as a
+  handler's own, are left alone, and so is DEBUG.
 """
 
 from __future__ import annotations
@@ -80,11 +81,13 @@ def repeat_key(record: logging.LogRecord) -> Hashable:
     if record.levelno <= logging.DEBUG or top not in _LIMITED:
         return None
     fields: Mapping[str, Any] = getattr(record, _FIELDS, {})
-    text, partition = record.getMessage()[:_COMPARED], fields.get("partition")
+    text, partition = _message(record)[:_COMPARED], fields.get("partition")
+    error = record.exc_info[1] if record.exc_info else None
+    if error is not None:
+        text = f"{text}: {said(error, _COMPARED)}"
     if partition is not None:
         text = _NUMBER.sub("#", text)
-    error = record.exc_info[0] if record.exc_info else None
-    return record.name, record.levelno, fields.get("kind"), partition, text, error
+    return record.name, record.levelno, fields.get("kind"), partition, text
 
 
 def _like(record: logging.LogRecord, message: str, **fields: Any) -> logging.LogRecord:
@@ -104,7 +107,7 @@ class Lines(logging.Formatter):
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
-        message = bounded(_message(record))
+        message = _message(record)
         error = record.exc_info[1] if record.exc_info else None
         problem = "" if error is None else trace_of(error).rstrip("\n")
         if record.stack_info:
@@ -126,14 +129,14 @@ class Lines(logging.Formatter):
 
 
 def _message(record: logging.LogRecord) -> str:
-    """The message, put together from bounded arguments."""
+    """The message, put together from bounded arguments and bounded itself."""
     args: Any = record.args
     if isinstance(args, Mapping):
         if any(_is_long(each) for each in args.values()):
             args = {key: _argument(each) for key, each in args.items()}
     elif args:
         args = tuple(_argument(each) for each in args)
-    return str(record.msg) % args if args else str(record.msg)
+    return bounded(str(record.msg) % args if args else str(record.msg))
 
 
 def _is_long(value: object) -> bool:
@@ -195,7 +198,7 @@ class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
             self._write(self._counted(left))
         try:
             key = repeat_key(record)
-            line = record if key is None else _like(record, record.getMessage())
+            line = record if key is None else _like(record, _message(record))
         except Exception:
             self.handleError(record)
             return
@@ -203,9 +206,17 @@ class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
             self._write(record)
         elif self._timer is None:
             # If no other line comes, the count must not wait for the end of the process.
-            self._timer = threading.Timer(PERIOD_S, self._on_timer)
-            self._timer.daemon = True
-            self._timer.start()
+            self._start_timer(PERIOD_S)
+
+    def _start_timer(self, seconds: float) -> None:
+        timer = threading.Timer(seconds, self._on_timer)
+        timer.daemon = True
+        try:
+            timer.start()
+        except RuntimeError:
+            # The process may start no more threads: the count comes with the next line.
+            return
+        self._timer = timer
 
     def _on_timer(self) -> None:
         with self.lock or contextlib.nullcontext():
@@ -215,14 +226,12 @@ class Output(logging.StreamHandler[TextIO | io.TextIOBase]):
             for left in self._repeats.due(self._clock()):
                 self._write(self._counted(left))
             if self._repeats.has_left_out:
-                self._timer = threading.Timer(PERIOD_S / 4, self._on_timer)
-                self._timer.daemon = True
-                self._timer.start()
+                self._start_timer(PERIOD_S / 4)
 
     def _counted(self, left: Left[logging.LogRecord]) -> logging.LogRecord:
         """The line with the number of records that were left out."""
         # Hidden before it is cut: half of a secret is not recognised as one.
-        words = self._secrets.hide(left.line.getMessage())[:_COMPARED]
+        words = self._secrets.hide(_message(left.line))[:_COMPARED]
         text = f"repeated {left.count} times in {left.seconds:.0f} s: {words}"
         return _like(left.line, text, repeated=left.count)
 

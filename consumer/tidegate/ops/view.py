@@ -66,8 +66,9 @@ async def live_view(
     size: Callable[[], Size] | None = None,
     clock: Callable[[], float] = time.monotonic,
     wall: Callable[[], float] = time.time,
-) -> AsyncIterator[Callable[[], bool]]:
-    """Shows the board for as long as the block runs; gives what ends the view at once."""
+) -> AsyncIterator[Callable[[], None]]:
+    """Shows the board for as long as the block runs; gives what ends the view at once, on any
+    thread, with the last lines of the log."""
     stream = stream or sys.stdout
     terminal = Terminal(stream, has_colours="NO_COLOR" not in environment)
     # Asked of the terminal itself: COLUMNS and LINES, where they are exported, are of another one,
@@ -87,6 +88,13 @@ async def live_view(
         )
         terminal.show(lines, at)
 
+    def leave() -> None:
+        if terminal.close():
+            last = [pane.lines.pop() for _ in range(min(len(pane.lines), _PRINTED_AT_THE_END))]
+            pane.lines.clear()
+            for line in reversed(last):
+                print(line, file=stream, flush=True)
+
     async def keep_showing() -> None:
         while True:
             show()
@@ -96,10 +104,8 @@ async def live_view(
     showing = asyncio.create_task(keep_showing(), name="tidegate-view")
     try:
         with contextlib.redirect_stdout(pane), contextlib.redirect_stderr(pane):
-            yield terminal.close
+            yield leave
     finally:
         showing.cancel()
         await asyncio.gather(showing, return_exceptions=True)
-        if terminal.close():
-            for line in list(pane.lines)[-_PRINTED_AT_THE_END:]:
-                print(line, file=stream)
+        leave()

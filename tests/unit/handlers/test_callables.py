@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import sqlite3
 import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -348,6 +349,22 @@ async def test_a_call_that_returns_what_nobody_runs_has_failed(
     await delivery.give(0, 2)
     assert [letter.position.sequence for letter in delivery.letters.kept] == [0, 1]
     assert f"the handler of partition 3 {words.strip()}" in delivery.letters.kept[0].error
+
+
+@pytest.mark.parametrize("takes_one", [False, True], ids=["batches", "single events"])
+async def test_a_call_may_return_the_cursor_of_a_statement_that_has_run(takes_one: bool) -> None:
+    with closing(sqlite3.connect(":memory:", check_same_thread=False)) as database:
+        database.execute("CREATE TABLE seen (n)")
+
+        def handle(given: Any, context: Context) -> sqlite3.Cursor:
+            rows = [(number,) for number in _taken(given)]
+            return database.executemany("INSERT INTO seen VALUES (?)", rows)
+
+        delivery = Delivery(handle, ASIDE, takes_one=takes_one)
+        await delivery.give(0, 2)
+        assert database.execute("SELECT n FROM seen ORDER BY n").fetchall() == [(0,), (1,)]
+    assert not delivery.letters.kept
+    assert delivery.done == 1
 
 
 @pytest.mark.parametrize("made", [_lambda, _executor], ids=["coroutine", "thread pool"])

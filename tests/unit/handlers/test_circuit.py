@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 
 import pytest
 
 from support.wait import wait_until_async
-from tidegate.delivery.policy import CircuitBreaker, OnFailure
+from tidegate.delivery.breaker import Breaker
+from tidegate.delivery.policy import Backoff, CircuitBreaker, OnFailure
 from tidegate.handlers.context import Context
 from tidegate.handling import Close
 from tidegate.ops.observer import BatchFailed
@@ -145,3 +147,36 @@ async def test_a_reader_that_the_source_ended_keeps_it_open_and_a_resumed_partit
     await later.close()
     await giving
     assert len(delivery.letters.kept) == 19 + more
+
+
+async def test_a_breaker_that_closes_for_the_next_reader_is_said_to_be_closed() -> None:
+    broken = Broken()
+    delivery = Delivery(broken.batch(), NEVER_AGAIN)  # type: ignore[arg-type]
+    giving = asyncio.create_task(delivery.give(0, 100))
+    await wait_until_async(lambda: "circuit-open" in delivery.kinds, 20, "the breaker to open")
+    await delivery.close(Close.FAILED)
+    await giving
+    broken.is_fixed = True
+    later = Delivery(broken.batch(), NEVER_AGAIN, tools=delivery.tools)  # type: ignore[arg-type]
+    await later.give(19, 100)
+    await later.close()
+    assert broken.handled == list(range(19, 100))
+    assert delivery.kinds[-1] == "circuit-closed"
+
+
+async def test_attempts_of_a_reader_that_begins_with_an_open_breaker_have_the_backoff() -> None:
+    at: list[float] = []
+
+    def handle(event: MadeEvent, context: Context) -> None:
+        at.append(time.monotonic())
+        raise TypeError("a bug")
+
+    slow = replace(NEVER_AGAIN, attempts=3, backoff=Backoff(first_s=0.1, most_s=0.1))
+    delivery = Delivery(handle, slow)
+    delivery.tools.breakers["3"] = Breaker(slow.circuit_breaker, is_open=True)
+    later = Delivery(handle, tools=delivery.tools)
+    giving = asyncio.create_task(later.give(0, 1))
+    await wait_until_async(lambda: len(at) == 3, 20, "all attempts")
+    await later.close()
+    await giving
+    assert min(at[1] - at[0], at[2] - at[1]) >= 0.04

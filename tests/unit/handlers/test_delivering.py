@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tidegate.dead_letters.hub import HubLetters
+from tidegate.delivery.letters import DeadLetter
 from tidegate.delivery.policy import OnFailure
 from tidegate.handlers.context import Context
 from tidegate.model import Position
@@ -136,6 +139,84 @@ async def test_a_dead_letter_that_cannot_be_written_is_written_again_and_nothing
     assert [letter.id for letter in delivery.letters.kept] == ["3/0"]
     assert delivery.done == 0
     assert "storage is away" in str(delivery.reports)
+
+
+# The SDK leaves its socket open if it is cancelled while it connects.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_dead_letter_hub_that_does_not_answer_holds_up_no_stop() -> None:
+    asked, is_over = asyncio.Event(), asyncio.Event()
+
+    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await is_over.wait()
+        writer.close()
+
+    def handle(batch: list[MadeEvent], context: Context) -> None:
+        raise ValueError("poison")
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    address = (
+        f"Endpoint=sb://127.0.0.1:{port};SharedAccessKeyName=n;SharedAccessKey=aaaa;"
+        "UseDevelopmentEmulator=true"
+    )
+    hub = HubLetters(address, "dead", says_why=True)
+    delivery = Delivery(handle, ASIDE)
+    delivery = Delivery(handle, tools=replace(delivery.tools, dead_letters=hub))
+    giving = asyncio.create_task(delivery.give(0, 3))
+    await asyncio.wait_for(asked.wait(), 20)
+    await delivery.close()
+    await asyncio.wait_for(giving, 10)
+    await asyncio.wait_for(hub.close(), 10)
+    assert delivery.done is None, "the event is read again"
+    is_over.set()
+    server.close()
+    await server.wait_closed()
+    gc.collect()
+
+
+async def test_a_dead_letter_that_is_being_written_when_a_stop_is_asked_for_is_written_once() -> (
+    None
+):
+    writing, may_go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(Letters):
+        async def put(self, letter: DeadLetter) -> str:
+            writing.set()
+            await may_go_on.wait()
+            return await super().put(letter)
+
+    def handle(batch: list[MadeEvent], context: Context) -> None:
+        raise ValueError("poison")
+
+    delivery = Delivery(handle, ASIDE, letters=Slow())
+    giving = asyncio.create_task(delivery.give(0, 3))
+    await asyncio.wait_for(writing.wait(), 20)
+    delivery.partition.finish()
+    may_go_on.set()
+    await giving
+    await delivery.close()
+    assert [letter.position.sequence for letter in delivery.letters.kept] == [0]
+    assert delivery.done == 0
+
+
+async def test_a_write_of_a_dead_letter_that_cancels_itself_loses_no_event() -> None:
+    class Cancelling(Letters):
+        tries = 0
+
+        async def put(self, letter: DeadLetter) -> str:
+            self.tries += 1
+            if self.tries == 1:
+                raise asyncio.CancelledError
+            return await super().put(letter)
+
+    def handle(batch: list[MadeEvent], context: Context) -> None:
+        raise ValueError("poison")
+
+    delivery = Delivery(handle, ASIDE, letters=Cancelling())
+    await delivery.give(0, 15)
+    assert [letter.position.sequence for letter in delivery.letters.kept] == list(range(15))
+    assert delivery.done == 14
 
 
 async def test_a_letter_that_cannot_be_written_is_said_at_once_though_the_handler_was_before() -> (

@@ -126,6 +126,24 @@ def test_a_reader_that_opens_and_fails_at_once_is_one_failure_that_goes_on() -> 
     assert world.reported == ["reader-failed", "reads-again"]
 
 
+def test_a_reader_that_was_closed_while_it_opened_is_not_taken_for_one_that_reads() -> None:
+    world = Refusing()
+    world.live(0.5)
+    desk = world.desk
+    # The hub is silent from now on: a reader neither opens nor fails.
+    desk._follow = lambda name, command: iter(())  # type: ignore[method-assign]
+    before = world.tries
+    while world.tries == before:
+        world.live(0.5)
+    tenure = desk.members["a"].tenures["0"]
+    tenure.leave(desk.now)
+    tenure.stay()
+    desk.tell("a", m.ReaderClosed(desk.now, "0", tenure.serial))
+    assert world.tries == before + 2, "it is opened again"
+    world.live(20.0)
+    assert world.reported == ["reader-failed"]
+
+
 def test_a_rewind_and_a_stop_cut_the_wait_short() -> None:
     world = Refusing()
     world.live(300.0)

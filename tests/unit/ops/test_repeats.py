@@ -9,6 +9,8 @@ import logging
 import re
 import subprocess
 import sys
+import threading
+import tracemalloc
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -22,6 +24,7 @@ from tidegate.ops import logs
 from tidegate.ops import observer as facts
 from tidegate.ops.repeats import MOST, MOST_KEYS, PERIOD_S, Repeats
 from tidegate.ops.secrets import Secrets
+from tidegate_http.shutdown import CUT
 
 
 @given(st.lists(st.tuples(st.floats(0, 40), st.integers(0, 3)), max_size=300))
@@ -137,6 +140,17 @@ def test_another_cause_is_written_at_once(log: Log) -> None:
     assert "another" in log.messages()[-1]
 
 
+def test_so_is_another_error_of_the_same_class_under_the_same_words(log: Log) -> None:
+    console = logging.getLogger("tidegate_operator.page")
+    for words in (*["a bug"] * 100, "another"):
+        try:
+            raise ValueError(words)
+        except ValueError:
+            console.exception("what is new could not be shown")
+    assert len(log.lines()) == MOST + 1
+    assert "ValueError: another" in log.lines()[-1]["error"]
+
+
 def test_lines_without_a_partition_repeat_only_where_they_are_the_same(log: Log) -> None:
     operator = logging.getLogger("tidegate.operator")
     for number in range(20):
@@ -177,6 +191,32 @@ def test_nothing_is_lost_at_the_end_of_the_process() -> None:
     assert re.search(r"warning: repeated 807 times in \d+ s: the same\b", lines[-1])
 
 
+def test_nothing_is_lost_where_the_process_is_ended_by_force() -> None:
+    program = """
+import logging, os, signal, sys, time
+from tidegate.commands.last_words import say_and_leave
+from tidegate.ops import logs
+from tidegate.ops.secrets import Secrets
+from tidegate_http.shutdown import SHUTDOWN, Listener
+
+logs.set_up(Secrets(), as_json=False, stream=sys.stderr)
+SHUTDOWN.begin(say_and_leave)
+with SHUTDOWN.listening(Listener(lambda _: None), 60.0):
+    for number in range(812):
+        logging.getLogger("tidegate.x").warning("the same")
+    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGTERM)
+    while True:
+        time.sleep(60)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.returncode == CUT
+    assert "ended by force: asked a second time" in ended.stderr
+    assert re.search(r"warning: repeated 807 times in \d+ s: the same\b", ended.stderr)
+
+
 def test_the_count_does_not_wait_for_the_next_line(
     log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +246,20 @@ def test_the_count_does_not_wait_for_the_next_line(
     assert len(started) == 2
 
 
+def test_a_process_that_may_start_no_more_threads_logs_all_the_same(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    for _ in range(50):
+        logging.getLogger("tidegate.x").warning("the same")
+    log.now = PERIOD_S
+    logging.getLogger("tidegate.x").warning("the same")
+    assert log.messages()[MOST] == "repeated 45 times in 60 s: the same"
+
+
 def test_a_count_shows_no_half_of_a_secret(log: Log) -> None:
     secret = "c2VjcmV0LWtleS0xMjM0NTY3ODk="
     hiding = logs.Output(log.stream, Secrets([secret]), lambda: log.now)
@@ -216,6 +270,20 @@ def test_a_count_shows_no_half_of_a_secret(log: Log) -> None:
     hiding.close()
     assert "repeated 45 times" in log.messages()[-1]
     assert "c2Vj" not in log.stream.getvalue()
+
+
+def test_a_long_line_is_cut_before_it_is_put_together_compared_and_kept(log: Log) -> None:
+    logging.getLogger().handlers[:] = [log.handler]
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            logging.getLogger("azure.x").warning("%s", f"{number} " + "x" * 8_000_000)
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(log.lines()) == 20
+    assert most < 20_000_000, "the line itself, and no copy of it"
+    assert kept < 4_000_000, "what is kept of a line to count others is short"
 
 
 def test_what_is_counted_keeps_no_frames_alive(log: Log) -> None:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import io
+import logging
+import os
+import pty
+import termios
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyte
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.wait import wait_until
+from support.wait import wait_until, wait_until_async
+from tidegate.ops.around import OpsSettings, around
 from tidegate.ops.live import ShownLine, Style
 from tidegate.ops.terminal import Picture, Terminal
 
@@ -153,3 +161,44 @@ def test_a_terminal_that_has_gone_away_ends_the_drawing_and_nothing_else() -> No
     terminal.show(lines_of("one"), SIZE)
     assert not terminal.close(), "nobody is to print to it after that"
     assert not terminal._thread.is_alive()
+
+
+@pytest.fixture
+def logging_restored() -> Iterator[None]:
+    top, ours = logging.getLogger(), logging.getLogger("tidegate")
+    before = list(top.handlers), top.level, ours.level
+    yield
+    top.handlers[:] = before[0]
+    top.setLevel(before[1])
+    ours.setLevel(before[2])
+
+
+@pytest.mark.usefixtures("logging_restored")
+async def test_a_view_that_is_left_by_force_leaves_the_log_and_its_counts_on_the_terminal() -> None:
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, 80))
+    os.set_blocking(master, False)
+    errors, shown = io.StringIO(), bytearray()
+
+    def is_shown() -> bool:
+        with contextlib.suppress(BlockingIOError):
+            shown.extend(os.read(master, 1 << 16))
+        return shown.rpartition(b"\x1b[?1049l")[2].count(b"storage does not answer") == 5
+
+    with os.fdopen(slave, "w") as output:
+        async with around(
+            OpsSettings(has_traces=False),
+            member="a",
+            group="home-activity",
+            hub="telemetry",
+            secrets=(),
+            environment={"TERM": "xterm"},
+            output=output,
+            errors=errors,
+        ) as ops:
+            for _ in range(50):
+                logging.getLogger("tidegate.x").warning("storage does not answer")
+            await asyncio.to_thread(ops.leave_view)
+            await wait_until_async(is_shown, 20, "the last lines of the log")
+            assert "repeated 45 times" in errors.getvalue()
+    os.close(master)

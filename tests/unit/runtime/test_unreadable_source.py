@@ -18,8 +18,8 @@ from tidegate.settings import MemberSettings
 class Refusing:
     """A source that refuses, until it does not."""
 
-    def __init__(self, *, is_fatal: bool) -> None:
-        self.is_fatal = is_fatal
+    def __init__(self, *, is_fatal: bool, text: str) -> None:
+        self.is_fatal, self.text = is_fatal, text
         self.asked = 0
         self.is_mended = False
 
@@ -27,16 +27,16 @@ class Refusing:
         self.asked += 1
         if self.is_mended:
             return ("0",)
-        text = f"amqp:not-found: no such hub TrackingId:{self.asked}"
-        raise SourceError(text, is_fatal=self.is_fatal)
+        raise SourceError(f"{self.text}TrackingId:{self.asked}", is_fatal=self.is_fatal)
 
 
+@pytest.mark.parametrize("text", ["amqp:not-found: no such hub ", ""], ids=["words", "no words"])
 @pytest.mark.parametrize(("is_fatal", "fewest", "most"), [(True, 10, 22), (False, 60, 85)])
 def test_it_is_asked_less_and_less_often_and_the_failure_is_reported_once_and_its_end(
-    is_fatal: bool, fewest: int, most: int
+    is_fatal: bool, fewest: int, most: int, text: str
 ) -> None:
     async def watched() -> None:
-        source, reports = Refusing(is_fatal=is_fatal), list[Report]()
+        source, reports = Refusing(is_fatal=is_fatal, text=text), list[Report]()
         runtime = Runtime(
             MemberSettings("a"),
             cast(Any, MemoryLedger),
