@@ -104,9 +104,7 @@ async def until_stopped(server: Server, told: Callable[[], Iterable[str]]) -> No
     running.result()
 
 
-async def _serve(
-    server: Server, told: Callable[[], Iterable[str]], stopped: asyncio.Event
-) -> None:
+async def _serve(server: Server, told: Callable[[], Iterable[str]], stopped: asyncio.Event) -> None:
     await server.start()
     try:
         for line in told():

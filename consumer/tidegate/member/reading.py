@@ -49,7 +49,6 @@ _READS_S = 5.0
 End = ReaderRefused | ReaderFailed | ReaderGaveUp | None
 
 
-
 class Reading:
     """The reader of one tenure, and how far it has come."""
 
