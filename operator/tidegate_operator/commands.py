@@ -58,7 +58,8 @@ class Kubectl:
 def chosen(partitions: Sequence[str]) -> str:
     """The options that name the partitions; none if they are many, which stands for all."""
     few = partitions if len(partitions) <= _FEW else ()
-    return "".join(f" --partition {each}" for each in few)
+    # That of a feed range may begin with a dash, which would be an option by itself.
+    return "".join(f" --partition={each}" for each in few)
 
 
 KUBECTL: Final = Kubectl()
