@@ -104,9 +104,13 @@ def _check_members(what: str, result: Any) -> None:
 
 
 def _is_lazy(kind: type) -> bool:
-    """Iterators, and what `contextlib.contextmanager` makes of a generator function."""
-    names = ("__next__", "__anext__", "_recreate_cm")
-    return any(hasattr(kind, name) for name in names)
+    """Python's own iterators, and what `contextlib.contextmanager` makes of a generator function.
+
+    Others are the handler's business: a cursor of a database is an iterator too, and its statement
+    has run.
+    """
+    is_own = kind.__module__ in ("builtins", "itertools")
+    return (is_own and hasattr(kind, "__next__")) or hasattr(kind, "_recreate_cm")
 
 
 def _place_of(generator: Any) -> str:
