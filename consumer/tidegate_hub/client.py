@@ -240,7 +240,7 @@ class Client:
     def _give_up(self, error: HubError) -> None:
         """Close the connection because of a limit, and report it."""
         self.broker.report_refusal(
-            f"connection {self.number} from {self.peer_name} was closed: {error}"
+            "connection", f"connection {self.number} from {self.peer_name} was closed: {error}"
         )
         self.close(Error(error.condition, error.description))
 
@@ -290,8 +290,9 @@ class Client:
                 self.flush()
             case ConnectionFailed(error=error):
                 self.broker.report_refusal(
+                    "connection",
                     f"connection {self.number} from {self.peer_name} was closed: "
-                    f"{error.condition}: {error}"
+                    f"{error.condition}: {error}",
                 )
 
     def _on_delivery(self, delivery: Delivery) -> None:
