@@ -130,6 +130,11 @@ class Client:
         if not self._is_reading_paused:
             self.wire.resume_reading()
 
+    def ended(self) -> None:
+        """Handle all frames that arrived, because no more will come."""
+        while self.connection.has_more and not self.is_lost:
+            self.received(b"")
+
     def tick(self) -> None:
         """Once a second: heartbeats, clients that fell silent, rights that lapsed."""
         elapsed, now = self.monotonic(), self.now()
