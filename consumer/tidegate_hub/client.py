@@ -137,6 +137,8 @@ class Client:
 
     def tick(self) -> None:
         """Once a second: heartbeats, clients that fell silent, rights that lapsed."""
+        if self.is_lost:
+            return
         elapsed, now = self.monotonic(), self.now()
         if elapsed - self._connected_at >= HANDSHAKE_LIMIT_S:
             if self.connection.peer is None:
