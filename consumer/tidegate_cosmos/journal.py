@@ -19,6 +19,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -139,7 +140,7 @@ def _played(path: Path, account: Account, report: Callable[[str], None]) -> tupl
                     f"{path}: line {count}, which begins at byte {whole}, cannot be read: "
                     f"{problem}. Nothing was changed. Restore the file from a copy, choose another "
                     f"folder to begin anew, or keep what stands before it: truncate -s {whole} "
-                    f"{path}"
+                    f"{shlex.quote(str(path))}"
                 ) from problem
             whole += len(line)
     os.truncate(path, whole)

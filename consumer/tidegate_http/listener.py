@@ -47,6 +47,7 @@ class HttpServer:
         # Those with unfinished requests, the oldest request first, and what each of them takes.
         self._held: dict[HttpWire, int] = {}
         self._held_bytes = 0
+        self._is_making_room = False
         self.new_connection = new_connection
         self._listener: asyncio.Server | None = None
 
@@ -65,8 +66,15 @@ class HttpServer:
             self._held[wire] = size
         else:
             self._held.pop(wire, None)
-        while self._held_bytes > self.limits.held_bytes:
-            next(iter(self._held)).crowd_out()
+        if self._is_making_room:
+            # A connection that is crowded out calls this itself, and there may be thousands.
+            return
+        self._is_making_room = True
+        try:
+            while self._held_bytes > self.limits.held_bytes:
+                next(iter(self._held)).crowd_out()
+        finally:
+            self._is_making_room = False
 
     async def stop(self) -> None:
         """Listens no more and ends all connections."""

@@ -61,7 +61,8 @@ class Broker:
     retention: Retention = KEEP_FOR_EVER
     # Called with an error that people running the hub should see.
     report: Callable[[str], None] = print
-    refusal_reported_ms: int = 0
+    # When a refusal of a send or of a connection was reported last.
+    refusals_reported_ms: dict[str, int] = field(default_factory=dict)
 
     def load_hubs(self) -> None:
         """Makes the hubs that the store remembers."""
@@ -121,7 +122,7 @@ class Broker:
         try:
             log.append(stamp(arrival.events, log.next_sequence, log.next_offset, now), now)
         except StorageError as error:
-            self.report_refusal(f"{hub.name}/{target.id}: a send was refused: {error}")
+            self.report_refusal("send", f"{hub.name}/{target.id}: a send was refused: {error}")
             raise storage_full() if isinstance(error, StorageFull) else internal_error() from error
         except ValueError as error:
             raise undecodable_message(str(error)) from error
@@ -131,11 +132,11 @@ class Broker:
         else:
             self.when_durable(lambda _failure: target.wake())
 
-    def report_refusal(self, line: str) -> None:
-        """Says it once in a while: clients send again and again while a disk is full."""
+    def report_refusal(self, what: str, line: str) -> None:
+        """Report one of each kind in a while: clients try again and again while a disk is full."""
         now_ms = self.clock_ms()
-        if now_ms - self.refusal_reported_ms >= REFUSALS_REPORTED_EVERY_MS:
-            self.refusal_reported_ms = now_ms
+        if now_ms - self.refusals_reported_ms.get(what, 0) >= REFUSALS_REPORTED_EVERY_MS:
+            self.refusals_reported_ms[what] = now_ms
             self.report(line)
 
     def _place(self, hub: Hub, key: str | None) -> Partition:

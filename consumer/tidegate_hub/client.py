@@ -130,8 +130,15 @@ class Client:
         if not self._is_reading_paused:
             self.wire.resume_reading()
 
+    def ended(self) -> None:
+        """Handle all frames that arrived, because no more will come."""
+        while self.connection.has_more and not self.is_lost:
+            self.received(b"")
+
     def tick(self) -> None:
         """Once a second: heartbeats, clients that fell silent, rights that lapsed."""
+        if self.is_lost:
+            return
         elapsed, now = self.monotonic(), self.now()
         if elapsed - self._connected_at >= HANDSHAKE_LIMIT_S:
             if self.connection.peer is None:
@@ -240,7 +247,7 @@ class Client:
     def _give_up(self, error: HubError) -> None:
         """Close the connection because of a limit, and report it."""
         self.broker.report_refusal(
-            f"connection {self.number} from {self.peer_name} was closed: {error}"
+            "connection", f"connection {self.number} from {self.peer_name} was closed: {error}"
         )
         self.close(Error(error.condition, error.description))
 
@@ -290,8 +297,9 @@ class Client:
                 self.flush()
             case ConnectionFailed(error=error):
                 self.broker.report_refusal(
+                    "connection",
                     f"connection {self.number} from {self.peer_name} was closed: "
-                    f"{error.condition}: {error}"
+                    f"{error.condition}: {error}",
                 )
 
     def _on_delivery(self, delivery: Delivery) -> None:

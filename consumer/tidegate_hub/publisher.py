@@ -128,7 +128,9 @@ class Publisher(HubLink):
         if failure is None:
             self.link.settle(delivery_id, ACCEPTED)
         else:
-            self.client.broker.report_refusal(f"{self.hub.name}: a send was refused: {failure}")
+            self.client.broker.report_refusal(
+                "send", f"{self.hub.name}: a send was refused: {failure}"
+            )
             self.link.settle(delivery_id, Rejected(self.error(internal_error())))
         self.client.flush_soon()
 

@@ -75,10 +75,12 @@ class TcpWire(asyncio.Protocol):
             data, reply = self._websocket.received(data)
             if reply:
                 self._put(reply)
+            if data:
+                client.received(data)
             if self._websocket.is_closed:
+                client.ended()
                 self.close()
-            if not data:
-                return
+            return
         client.received(data)
 
     def pause_writing(self) -> None:
@@ -91,6 +93,9 @@ class TcpWire(asyncio.Protocol):
 
     def eof_received(self) -> None:
         """The peer will send nothing more; half a connection is of no use here."""
+        if self.client is not None:
+            # Under TLS the end can come while frames wait for their turn.
+            self.client.ended()
         self.close()
 
     def connection_lost(self, _exc: Exception | None) -> None:

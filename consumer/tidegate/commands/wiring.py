@@ -31,7 +31,7 @@ from tidegate.group_file.spec import GroupFile, LedgerSpec
 from tidegate.handling import DeadLetters
 from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.cosmos.charges import Charges
-from tidegate.ledger.layout import GroupNames
+from tidegate.ledger.layout import GroupNames, exact_name
 from tidegate.ops.secrets import Secrets
 from tidegate.ports import Ledger
 from tidegate.settings import MemberSettings, SettingsError, split_url
@@ -154,10 +154,15 @@ def names_of(group: GroupFile, address: str) -> GroupNames:
 
 
 def parts_of(group: GroupFile) -> tuple[str, str]:
-    """What comes behind the host in the names of a ledger: of what, and for whom."""
+    """What comes behind the host in the names of a ledger: of what, and for whom.
+
+    Event Hubs ignores case in names; Cosmos DB does not, and takes dots in them.
+    """
     source = group.spec.source
     if source.cosmos is not None:
-        return f"{source.cosmos.database}.{source.cosmos.container}", group.name
+        database, container = source.cosmos.database, source.cosmos.container
+        of = f"{exact_name(database, '.')}.{exact_name(container, '.')}"
+        return of, exact_name(group.name)
     return source.hubs.hub, source.hubs.consumer_group
 
 

@@ -74,6 +74,18 @@ class Row:
     modified_at: float
 
 
+def exact_name(name: str, but: str = "") -> str:
+    """A name that no other name becomes, although names here are lower case.
+
+    Percent-encodes upper-case characters, the percent sign, and the characters of `but`.
+    """
+    return "".join(_encoded(c) if c in f"%{but}" or c != c.lower() else c for c in name)
+
+
+def _encoded(character: str) -> str:
+    return "".join(f"%{byte:02x}" for byte in character.encode())
+
+
 @dataclass(frozen=True, slots=True)
 class GroupNames:
     """The blob names of one group. The host carries its port where it has one."""

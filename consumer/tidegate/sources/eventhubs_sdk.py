@@ -85,6 +85,9 @@ class SdkEvent:
         return len(self.content)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_data":
+            # Of a copy that is being made: it has nothing yet.
+            raise AttributeError(name)
         return getattr(self._data, name)
 
 

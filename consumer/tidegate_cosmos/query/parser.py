@@ -36,7 +36,8 @@ class Query:
     counts: bool = False
     top: int | None = None
     condition: Expression | None = None
-    # How many paths and functions are looked at for one item, at most.
+    # How many paths, functions, and values in lists that are parameters are looked at for one item,
+    # at most.
     terms: int = 0
 
 
@@ -53,6 +54,7 @@ class _Parser:
         self._depth = 0
         self._alias = ""
         self._terms = 0
+        self._weights: dict[str, int] = {}
         self._joints = {"AND": 0, "OR": 0}
 
     def query(self) -> Query:
@@ -235,7 +237,9 @@ class _Parser:
             case "text" | "number":
                 return values.constant(token.value)
             case "parameter":
-                return values.constant(self._parameter(token))
+                value = self._parameter(token)
+                self._terms += self._weight(str(token.value), value)
+                return values.constant(value)
             case "word":
                 return self._word(token)
         raise token.problem("a value, a path or a function")
@@ -265,6 +269,12 @@ class _Parser:
             raise QueryProblem(f"{word} takes {fewest} to {most} arguments, not {len(arguments)}.")
         return values.called(function, arguments)
 
+    def _weight(self, name: str, value: Any) -> int:
+        """How many values a parameter has in it, if it is a list or an object."""
+        if name not in self._weights:
+            self._weights[name] = _weight(value)
+        return self._weights[name]
+
     def _steps(self) -> list[str | int]:
         steps: list[str | int] = []
         while True:
@@ -293,3 +303,13 @@ class _Parser:
         self._depth += 1
         if self._depth > _DEPTH_MAX:
             raise QueryProblem(f"The query is nested more than {_DEPTH_MAX} deep.")
+
+
+def _weight(value: Any) -> int:
+    count, left = 0, [value] if isinstance(value, list | dict) else []
+    while left:
+        count += 1
+        part = left.pop()
+        if isinstance(part, list | dict):
+            left += part.values() if isinstance(part, dict) else part
+    return count

@@ -18,6 +18,8 @@ Kind = Literal["word", "parameter", "text", "number", "sign", "end"]
 LENGTH_MAX: Final = 262_144
 # As many as a list of IN with all the values that one may have, and something around it.
 TOKENS_MAX: Final = 33_000
+# The largest number has 309; Python reads no whole number of many zeros and a digit behind them.
+_DIGITS_MAX: Final = 400
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:
@@ -92,7 +94,11 @@ def _number(text: str) -> int | float:
     value = float(text)
     if isinf(value):
         raise QueryProblem(f"The number {text[:40]} is beyond what can be kept.")
-    return value if set(text) & set(".eE") else int(text)
+    if set(text) & set(".eE"):
+        return value
+    if len(text) > _DIGITS_MAX:
+        raise QueryProblem(f"The number {text[:40]}… is too long.")
+    return int(text)
 
 
 def _meant(quoted: str) -> str:

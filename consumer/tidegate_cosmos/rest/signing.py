@@ -86,12 +86,11 @@ def _signatures(asked: Asked, key: bytes) -> Iterator[bytes]:
 
 def _resources(segments: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """The kinds and resources that a path may be signed as."""
-    if not segments:
-        yield "", ""
-        return
     if segments[-2:] == ("operations", "partitionkeydelete"):
         # It is signed as one of the container that it is done in.
-        yield from _resources(segments[:-2])
+        segments = segments[:-2]
+    if not segments:
+        yield "", ""
         return
     is_feed = len(segments) % 2 == 1
     kind = segments[-1] if is_feed else segments[-2]

@@ -99,7 +99,9 @@ def _write(
             section[steps[-1]] = {"file": file.name}
     config_map = moved["spec"]["handler"].pop("configMap", None)
     if config_map is not None:
-        for name, text in (found[CONFIG_MAP.name, namespace, config_map].get("data") or {}).items():
+        # One that is not given is a condition of the group.
+        code = found.get((CONFIG_MAP.name, namespace, config_map), {})
+        for name, text in (code.get("data") or {}).items():
             _write_own(folder / name, text.encode())
     content = yaml.safe_dump(moved, sort_keys=False, allow_unicode=True)
     _write_own(folder / "group.yaml", content.encode())

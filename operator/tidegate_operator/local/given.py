@@ -38,6 +38,8 @@ FROM_ENVIRONMENT, FROM_FILES = "from-environment", "from-files"
 
 _TAKEN = {CONFIG_MAP.name: CONFIG_MAP, SECRET.name: SECRET}
 _NO_KEY = re.compile(r"[^-._a-zA-Z0-9]")
+# Of the API server.
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 Place = tuple[str, str, str]  # namespace, Secret, key
 
@@ -128,33 +130,57 @@ def _read_other(given: Given, path: Path, value: Value) -> None:
         what = document.get("kind") if isinstance(document, dict) else None
         given.notes.append(f"{path}:{value.line}: {what or 'a document'} needs a cluster: left out")
         return
-    metadata = document.get("metadata") or {}
-    if not metadata.get("name"):
-        raise FileError(f"{path}:{value.line}: metadata.name is missing")
-    metadata.setdefault("namespace", NAMESPACE)
-    document["metadata"] = metadata
+    metadata = document["metadata"] = _metadata(document, f"{path}:{value.line}")
+    where = f"{path}:{value.line}: {kind.name} '{metadata['name']}'"
     if kind == CONFIG_MAP:
+        for key, text in _data(document, "data", where).items():
+            if not isinstance(text, str):
+                raise FileError(f"{where}: data.{key} is no text: put it in quotes")
         given.others.append(document)
         return
-    where = f"{path}:{value.line}: Secret '{metadata['name']}'"
     place = (metadata["namespace"], metadata["name"])
-    for key, text in (document.get("stringData") or {}).items():
+    for key, text in _data(document, "stringData", where).items():
         given.secrets[(*place, key)] = str(text).strip()
-    for key, text in (document.get("data") or {}).items():
+    for key, text in _data(document, "data", where).items():
         try:
             given.secrets[(*place, key)] = base64.b64decode(str(text), validate=True).decode()
         except ValueError:
             raise FileError(f"{where}: data.{key} is no base64 of a text") from None
 
 
+def _metadata(document: Document, where: str) -> dict[str, Any]:
+    """With a name, and with a namespace that can be a folder. Raises FileError."""
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or not metadata.get("name"):
+        raise FileError(f"{where}: metadata.name is missing")
+    namespace = metadata.get("namespace") or NAMESPACE
+    if not isinstance(namespace, str) or not _NAMESPACE.fullmatch(namespace):
+        raise FileError(
+            f"{where}: metadata.namespace {str(namespace)[:80]!r}: write lower-case letters, "
+            "digits and dashes, at most 63, with a letter or digit at both ends"
+        )
+    return {**metadata, "namespace": namespace}
+
+
+def _data(document: Document, name: str, where: str) -> dict[str, Any]:
+    """The keys and texts of a ConfigMap or Secret. Raises FileError."""
+    data = document.get(name) or {}
+    if not isinstance(data, dict):
+        raise FileError(f"{where}: {name} has no keys: write KEY: TEXT")
+    for key in data:
+        if not isinstance(key, str) or _NO_KEY.search(key) or not key.strip("."):
+            raise FileError(
+                f"{where}: {name}: {str(key)[:80]!r} is no name of a key: write letters, digits "
+                "and - _ ."
+            )
+    return data
+
+
 def _read_group(given: Given, path: Path, value: Value, environment: Mapping[str, str]) -> None:
     # With the lines of the file, before anything in it is replaced.
     spec = check_group(OperatorSpec, value, str(path))
     document: Document = plain_of(value)
-    metadata = document.get("metadata") or {}
-    if not isinstance(metadata, dict) or not metadata.get("name"):
-        raise FileError(f"{path}:{value.line}: metadata.name is missing: name the group")
-    metadata.setdefault("namespace", NAMESPACE)
+    metadata = _metadata(document, f"{path}:{value.line}")
     document = {**document, "metadata": metadata}
     document.pop("status", None)
     names = {(each["metadata"]["namespace"], each["metadata"]["name"]) for each in given.groups}

@@ -155,3 +155,20 @@ async def test_of_unfinished_requests_that_take_too_much_together_the_oldest_is_
             assert await reader.readuntil(b"45000")
         for _, writer in opened:
             writer.close()
+
+
+async def test_room_is_made_from_however_many_small_requests_that_are_unfinished() -> None:
+    small = b"GET / HTTP/1.1\r\n"
+    async with a_server(Limits(held_bytes=12_000, connections=700)) as server:
+        opened = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(600)]
+        for _, writer in opened:
+            writer.write(small)
+        last, ask = await asyncio.open_connection("127.0.0.1", server.port)
+        await wait_until_async(lambda: len(server.connections) == 601, 10, "all to be connected")
+        ask.write(posted(9_000) + b"x" * 8_999)
+        refused = [await answer_of(reader) for reader, _ in opened[:400]]
+        assert all(answer.startswith(b"HTTP/1.1 503 ") for answer in refused)
+        ask.write(b"x")
+        assert (await last.readline()) == b"HTTP/1.1 200 OK\r\n"
+        for _, writer in [*opened, (last, ask)]:
+            writer.close()

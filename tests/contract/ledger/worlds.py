@@ -45,8 +45,8 @@ _groups = itertools.count(1)
 
 
 def new_names() -> GroupNames:
-    """A group that no other test uses; with capitals, which the layout lowers."""
-    return GroupNames(HOST, f"Hub-{next(_groups)}-{uuid.uuid4().hex[:6]}", "$Default")
+    """A group that no other test uses; with capitals, which are lowered, and a percent sign."""
+    return GroupNames(HOST, f"Hub-%2e{next(_groups)}-{uuid.uuid4().hex[:6]}", "$Default")
 
 
 def new_id() -> str:

@@ -21,6 +21,7 @@ from support.hub_messages import data, part
 from support.wait import wait_until
 from tidegate_amqp import Accepted
 from tidegate_amqp.sections import DATA
+from tidegate_hub.client import FRAMES_A_TURN
 from tidegate_hub.testing import RunningHub, running_hub
 from tidegate_hub.websocket import PATH, SUBPROTOCOLS
 
@@ -33,6 +34,40 @@ class TlsLine(SocketLine):
     def __init__(self, port: int, context: ssl.SSLContext) -> None:
         super().__init__(port)
         self.socket = context.wrap_socket(self.socket, server_hostname="localhost")
+
+
+class EndingTlsLine(SocketLine):
+    """TLS that says its last words and its end in one write."""
+
+    def __init__(self, port: int, context: ssl.SSLContext) -> None:
+        super().__init__(port)
+        self._coming, self._going = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._coming, self._going, server_hostname="localhost")
+        while True:
+            try:
+                self._tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self.socket.sendall(self._going.read())
+                self._coming.write(self.socket.recv(1 << 16))
+
+    def write(self, data: bytes) -> None:
+        self._tls.write(data)
+        self.socket.sendall(self._going.read())
+
+    def read(self, seconds: float) -> bytes | None:
+        found = super().read(seconds)
+        if found:
+            self._coming.write(found)
+        with contextlib.suppress(ssl.SSLWantReadError):
+            return self._tls.read(1 << 20)
+        return found if found == b"" else None
+
+    def write_last(self, data: bytes) -> None:
+        self._tls.write(data)
+        with contextlib.suppress(ssl.SSLWantReadError):
+            self._tls.unwrap()
+        self.socket.sendall(self._going.read())
 
 
 class WebSocketLine:
@@ -59,6 +94,12 @@ class WebSocketLine:
             is_last = at + self._piece >= len(data)
             message = BytesMessage(data[at : at + self._piece], message_finished=is_last)
             self.line.write(self.connection.send(message))
+
+    def write_last(self, data: bytes) -> None:
+        closed = self.connection.send(BytesMessage(data)) + self.connection.send(
+            CloseConnection(code=1000)
+        )
+        self.line.write(closed)
 
     def read(self, seconds: float) -> bytes | None:
         events = self._events(seconds)
@@ -130,6 +171,31 @@ def test_amqp_over_websockets_as_each_sdk_asks_for_it(
 ) -> None:
     asked = Request(host="localhost", target=target, subprotocols=[subprotocol])
     assert_served(Peer(WebSocketLine(SocketLine(home.server.port), asked=asked)), home)
+
+
+@pytest.mark.parametrize("way", ["tls", "websocket"])
+def test_what_came_before_the_end_of_a_connection_is_handled_to_its_last_frame(
+    home: Place, trusting: ssl.SSLContext, way: str
+) -> None:
+    assert home.server.tls_port is not None
+    line = (
+        EndingTlsLine(home.server.tls_port, trusting)
+        if way == "tls"
+        else WebSocketLine(SocketLine(home.server.port))
+    )
+    count = 5 * FRAMES_A_TURN
+    with Peer(line) as peer:
+        sender = peer.attach_sender(home.input())
+        peer.until(lambda: sender.credit >= count, "credit")
+        for number in range(count):
+            sender.send(data(b"%d" % number), tag=b"", settled=True)
+        line.write_last(b"".join(peer.connection.take_output()))
+        wait_until(lambda: not home.server.connections(), 10, "the connection to be gone")
+    reader = home.open()
+    link = reader.attach_receiver(home.feed())
+    link.grant(count)
+    found = [part(each.payload, DATA) for each in reader.messages(link, count)]
+    assert found == [b"%d" % number for number in range(count)]
 
 
 def test_amqp_over_tls(home: Place, trusting: ssl.SSLContext) -> None:

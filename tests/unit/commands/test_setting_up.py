@@ -8,6 +8,8 @@ import pytest
 
 from tidegate.commands.wiring import member_settings, set_up
 from tidegate.ledger.command import group_names
+from tidegate.ledger.cosmos.ids import Ids
+from tidegate.ledger.layout import GroupNames
 from tidegate.settings import SettingsError
 from unit.commands.one_group import GROUP
 
@@ -71,3 +73,50 @@ def test_a_key_is_named_once(file: Path) -> None:
 def test_a_consumer_group_that_the_shell_has_taken_is_said_with_what_to_write() -> None:
     with pytest.raises(SettingsError, match=r"in a shell write 'h:5672/hub/\$Default'"):
         group_names("h:5672/hub/")
+
+
+COSMOS = (
+    "{{apiVersion: tidegate.dev/v1alpha1, kind: ConsumerGroup, metadata: {{name: {group}}}, "
+    "spec: {{source: {{cosmos: {{database: {database}, container: {container}, "
+    "connectionString: {{env: COSMOS}}}}}}, "
+    "ledger: {{container: ledger, connectionString: {{env: STORE}}}}, "
+    "handler: {{code: 'x.py:handle'}}}}}}"
+)
+ACCOUNT = {"COSMOS": "AccountEndpoint=https://a.example/;AccountKey=k", **SECRETS}
+
+
+def names_of_feed(file: Path, database: str, container: str, group: str) -> GroupNames:
+    text = COSMOS.format(database=database, container=container, group=group)
+    file.write_text(text, encoding="utf-8")
+    return set_up(file, ACCOUNT, runs_code=False).names
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("a.b", "c", "g"), ("a", "b.c", "g")),
+        (("shop", "orders", "g"), ("Shop", "orders", "g")),
+        (("shop", "orders", "g"), ("shop", "ORDERS", "g")),
+        (("shop", "orders", "billing"), ("shop", "orders", "Billing")),
+        (("a.b", "c", "g"), ("a%2eb", "c", "g")),
+        (("Ärger", "c", "g"), ("ärger", "c", "g")),
+    ],
+)
+def test_two_containers_or_groups_never_share_a_ledger(
+    file: Path, one: tuple[str, str, str], other: tuple[str, str, str]
+) -> None:
+    names = [names_of_feed(file, *one), names_of_feed(file, *other)]
+    assert names[0].prefix != names[1].prefix
+    # As documents of a lease container, too.
+    assert Ids(names[0]).prefix != Ids(names[1]).prefix
+    assert Ids(names[0]).states_prefix != Ids(names[1]).states_prefix
+
+
+def test_the_ledger_of_a_container_has_its_name_and_that_of_its_database(file: Path) -> None:
+    assert names_of_feed(file, "shop", "orders-2", "bills.all").prefix == (
+        "a.example/shop.orders-2/bills.all/"
+    )
+    names = names_of_feed(file, "My.Shop", "Orders", "g")
+    assert names.prefix == "a.example/%4dy%2e%53hop.%4frders/g/"
+    # As people give it to `tidegate ledger`.
+    assert group_names(names.prefix.rstrip("/")).prefix == names.prefix

@@ -152,6 +152,19 @@ def test_a_byte_that_was_changed_stops_the_start_and_names_its_place(tmp_path: P
     reopened(tmp_path)[1].close()
 
 
+def test_the_command_that_cuts_a_file_off_is_whole_in_a_folder_with_a_blank(tmp_path: Path) -> None:
+    folder = tmp_path / "the data"
+    lived(folder)
+    path = folder / "cosmos.jsonl"
+    whole = path.read_bytes()
+    begins = whole.rindex(b"\n", 0, len(whole) - 1) + 1
+    path.write_bytes(whole[:begins] + b"0" * (len(whole) - begins - 1) + b"\n")
+    command = refusal(folder).partition(": truncate ")[2]
+    subprocess.run(f"truncate {command}", shell=True, check=True)
+    assert path.read_bytes() == whole[:begins]
+    reopened(folder)[1].close()
+
+
 @pytest.mark.parametrize("wrong", ["missing", "doubled", "swapped"])
 def test_a_line_that_is_missing_doubled_or_moved_stops_the_start_and_names_its_place(
     tmp_path: Path, wrong: str

@@ -154,3 +154,31 @@ def test_a_page_ends_after_so_many_bytes_and_the_next_one_goes_on() -> None:
 def test_top_of_none_is_nothing() -> None:
     page = page_of(query_of("SELECT TOP 0 * FROM c"), [item(ITEM)], 10)
     assert (page.bodies, page.last) == ((), None)
+
+
+def test_a_number_of_very_many_digits_is_refused_as_too_long() -> None:
+    assert is_found(f"c.n = {'0' * 300}5")
+    assert is_found(f"c.n = 5.{'0' * 5_000}")
+    with pytest.raises(QueryProblem, match="is too long"):
+        is_found(f"c.n = {'0' * 5_000}5")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [f"c.list IN ({', '.join(['@list'] * 2_000)})", "ARRAY_CONTAINS(@long, c.list)"],
+    ids=["in", "function"],
+)
+def test_the_lists_that_a_query_is_given_count_as_work(condition: str) -> None:
+    document = {**ITEM, "list": [1]}
+    items = [item(document, number) for number in range(1, 1_001)]
+    given = {"@list": [2], "@long": [[2]] * 2_000}
+    page = page_of(query_of(f"SELECT * FROM c WHERE {condition}", given), items, 100)
+    assert page.last is not None
+    assert page.last.number <= WORK_MAX / 2_000 + 1
+
+
+def test_a_list_that_is_nested_deep_is_a_parameter_as_any_other() -> None:
+    deep: list[Any] = []
+    for _ in range(900):
+        deep = [deep]
+    assert not is_found("c.list = @deep", deep=deep)

@@ -302,3 +302,13 @@ def test_a_full_disk_is_said_and_nothing_builds_on_what_was_not_kept(
 def test_a_key_that_is_no_base64_stops_the_start() -> None:
     with pytest.raises(StartError, match="--key-value: expected a key in base64"):
         CosmosServer(Options(key="not base64!"), print)
+
+
+def test_a_path_of_very_many_operations_is_refused_as_any_other() -> None:
+    world = World(is_checked=True)
+    path = DOCS + "/operations/partitionkeydelete" * 2_000
+    date = formatdate(NOW, usegmt=True)
+    headers = {"authorization": "type=master&sig=x", "x-ms-date": date}
+    refused = world.service.refuse_head(Request("POST", path, headers, b""))
+    assert refused is not None
+    assert refused.status == 401

@@ -264,6 +264,14 @@ def test_a_connection_without_a_token_is_closed_where_tokens_are_checked(checkin
     assert not wire_of(proven).is_closed
 
 
+def test_a_connection_that_is_closed_for_want_of_a_token_is_reported_once(checking: Bench) -> None:
+    """Also while its transport waits for a peer that does not read."""
+    checking.open()
+    checking.pass_time(HANDSHAKE_LIMIT_S + 5)
+    (line,) = checking.reported
+    assert "No token that is valid came within 60 seconds" in line
+
+
 def test_a_connection_without_a_token_stays_where_none_is_checked(bench: Bench) -> None:
     peer = bench.open()
     bench.pass_time(HANDSHAKE_LIMIT_S + 1)

@@ -222,3 +222,18 @@ def test_a_store_that_refuses_is_told_to_the_sender_and_may_work_again(
     assert len(bench.reported) == 2
     store.refusal = None
     assert peer.publish(link, data(b"x")) == Accepted()
+
+
+def test_connections_that_break_hide_no_refusal_of_the_store() -> None:
+    store = RefusingStore(None)
+    bench = Bench(store=store)
+    bench.add_hub()
+    peer, broken = bench.open(), bench.open()
+    link = peer.attach_sender(SEND)
+    broken.line.write(b"\xff" * 8)
+    broken.until_over()
+    store.refusal = StorageFull("/data")
+    peer.publish(link, data(b"x"))
+    closed, refused = bench.reported
+    assert "was closed: " in closed
+    assert refused == f"telemetry/0: a send was refused: {store.refusal}"

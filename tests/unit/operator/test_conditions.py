@@ -107,7 +107,7 @@ def test_an_open_circuit_breaker_is_told_with_its_partition_and_how_to_resume() 
     text = message(looks, "Stuck")
     assert "recent events of partition 3" in text and "kubectl logs -n default m1" in text
     assert "`kubectl consumergroup pause" in text
-    assert "--partition 3 && kubectl consumergroup resume" in text
+    assert "--partition=3 && kubectl consumergroup resume" in text
     assert looks.told["state"] == "Stuck"
     seen.members["m1"] = presence("m1")
     assert looks.look(after_s=1.0).says("Stuck") == ("True", "HandlerFails")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from itertools import pairwise
 from uuid import UUID
 
 import pytest
@@ -52,6 +54,28 @@ async def drops_until(exchanges: DroppedExchanges, seconds: float) -> float | No
         except DroppedError:
             await asyncio.sleep(EVERY_S)
     return None
+
+
+def test_an_sdk_that_fails_in_any_way_is_asked_with_a_pause_and_its_error_is_told() -> None:
+    async def play() -> None:
+        asked_at: list[float] = []
+        told: list[object] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: told.append(context.get("exception")))
+
+        async def fails() -> None:
+            asked_at.append(now())
+            raise ValueError("no such certificate")
+
+        exchanges = DroppedExchanges(fails)
+        assert await drops_until(exchanges, LIMIT_S) is None
+        await exchanges.close()
+        gc.collect()
+        assert asked_at
+        assert all(after - before >= 5.0 for before, after in pairwise(asked_at))
+        assert told and all(isinstance(each, ValueError) for each in told)
+
+    run(play())
 
 
 def test_drops_while_the_sdk_gets_answers_are_not_understood_in_time() -> None:

@@ -10,7 +10,7 @@ Rules:
 
 from __future__ import annotations
 
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from tidegate.ledger.cosmos.dialects import OURS
 from tidegate.ledger.layout import GroupNames, Place
@@ -54,7 +54,7 @@ class Ids:
 
 
 def _part(text: str) -> str:
-    return quote(unquote(text), safe="").replace("~", "%7E").replace("%", "=")
+    return quote(text, safe="").replace("~", "%7E").replace("%", "=")
 
 
 def _fitting(document_id: str) -> str:

@@ -93,4 +93,6 @@ class DroppedExchanges:
             self._sdk_read_at = 0.0
         else:
             self._sdk_read_at = now()
-        self._ask_again_at = now() + _AGAIN_S
+        finally:
+            # Also if it fails in another way, which is reported as that of any task.
+            self._ask_again_at = now() + _AGAIN_S
