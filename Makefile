@@ -9,6 +9,8 @@ TESTS ?= tests/unit tests/model tests/simulation tests/contract tests/packaging
 # Consumers as processes, killed and cut off: mostly waiting for leases to end.
 LIVE_TESTS := tests/contract/group tests/contract/handlers tests/contract/exactness \
 	tests/contract/local tests/contract/service
+# Those of them that have a bound in seconds: nothing else runs beside them.
+TIMED_TESTS := tests/contract/group/test_stops_without_hub.py tests/contract/handlers/test_hostile_text.py
 # What is done to the cluster itself: mostly waiting for it to come back.
 CLUSTER_FAULTS := tests/cluster/test_operator_faults.py
 # Sizes that follow the lag: minutes of waiting for loads to last.
@@ -129,7 +131,8 @@ test-upgrade: ## from the version before to this one and back, with events flowi
 
 test-live: ## consumers as processes of their own, killed, paused and cut off (5 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
-	$(VENV)/python -m pytest -n 4 --dist load --durations 10 $(LIVE_TESTS) $(ARGS)
+	$(VENV)/python -m pytest -n 4 --dist load --durations 10 -m 'not timed' $(LIVE_TESTS) $(ARGS)
+	$(VENV)/python -m pytest --durations 5 -m timed $(TIMED_TESTS) $(ARGS)
 
 test-java: ## the contracts by the official Java SDKs: wants Java 17 and Maven
 	@$(PYTHON) scripts/prepare.py dev java

@@ -15,7 +15,7 @@ from support.command_group import CommandGroup, a_command_group
 from support.hub_away import WAYS, HubLine, hub_line
 from support.wait import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timed, pytest.mark.timeout(300)]
 
 PARTITIONS = 6
 EVENTS = 50

@@ -18,7 +18,7 @@ from support.command_group import CommandGroup
 from support.wait import wait_until
 from tidegate_hub.testing import RunningHub
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timed]
 
 HANDLER = """
 import asyncio, time
@@ -68,7 +68,7 @@ def test_a_megabyte_of_adversarial_text_in_an_exception_holds_up_nothing_else(
     assert max(answers) < LONGEST_S, sorted(answers)[-5:]
     group.stop("a")
     said = group.output("a")
-    assert "characters left out" in said
+    assert " characters)" in said
     assert max(map(len, said.splitlines())) < 50_000
 
 

@@ -94,6 +94,7 @@ def handle(events, context):
     assert member.returncode == NOT_READ, member.stderr
     assert member.stderr.count("standard output cannot be written: Broken pipe") == 1
     group.start("b")
+    group.wait_for_output("b", "reading", 60)
     group.wait_until_seen(50, 60)
     group.stop("b")
     assert set(group.counts().values()) == {1}, "the clean stop wrote its checkpoints"

@@ -20,6 +20,9 @@ pytestmark = pytest.mark.slow
 
 # Long enough for a busy machine to come to where a handler hangs.
 GRACE_S = 4.0
+# These hang after the partitions were handed over: a busy machine takes longer to come there.
+AT_THE_END = ("hangs in on_close", "hangs in on_stop")
+GRACE_AT_THE_END_S = 12.0
 # Beyond the grace period: the last second of a process that is cut, and a busy machine.
 BEYOND_S = 5.0
 
@@ -185,17 +188,18 @@ async def handle(events, context):
 @pytest.mark.parametrize("what", HOSTILE)
 def test_the_grace_period_ends_a_process_whose_handler(new_group: NewGroup, what: str) -> None:
     code, named = HOSTILE[what]
+    grace_s = GRACE_AT_THE_END_S if what in AT_THE_END else GRACE_S
     group = new_group(HEAD + code, partitions=1)
     words = _last_words(group)
     group.send("0", 0, 1)
-    group.start("a", "--grace-s", str(GRACE_S))
+    group.start("a", "--grace-s", str(grace_s))
     group.wait_until_seen(1, 30)
     asked = time.monotonic()
     group.signal("a", signal.SIGTERM)
-    assert group.ended("a", GRACE_S + 30) == 130, group.output("a")
+    assert group.ended("a", grace_s + 30) == 130, group.output("a")
     took_s = time.monotonic() - asked
     print(f"stop of a handler that {what}: {took_s:.2f} s")
-    assert GRACE_S - 0.1 < took_s < GRACE_S + BEYOND_S
+    assert grace_s - 0.1 < took_s < grace_s + BEYOND_S
     last = group.output("a").splitlines()[-1]
     assert last.startswith("tidegate: ended by force: ")
     assert named in last
@@ -357,13 +361,13 @@ def test_code_in_c_that_takes_the_interpreters_lock_during_a_stop_is_named_and_e
         partitions=1,
     )
     group.send("0", 0, 1)
-    group.start("a", "--grace-s", str(GRACE_S))
+    group.start("a", "--grace-s", str(GRACE_AT_THE_END_S))
     group.wait_until_seen(1, 30)
     asked = time.monotonic()
     group.signal("a", signal.SIGTERM)
     # faulthandler's own code.
     assert group.ended("a", 30) == 1
-    assert time.monotonic() - asked < GRACE_S + 3 + BEYOND_S
+    assert time.monotonic() - asked < GRACE_AT_THE_END_S + 3 + BEYOND_S
     assert "in on_stop" in group.output("a")
 
 
