@@ -17,7 +17,7 @@ from typing import Any
 
 from tidegate.bounded import bounded
 
-# What a dead letter keeps of an error, and what a log line has of one.
+# Characters of an error in a dead letter and in a log line.
 ERROR_LIMIT = 8_000
 LINE_LIMIT = 1_000
 # Twice what a letter keeps of a trace: a key that is cut in half here is not in the second half.
@@ -25,9 +25,9 @@ TRACE_LIMIT = 16_000
 _NAME_LIMIT = 100
 # A source line in a trace.
 _WIDTH = 300
-# What a trace shows at the most: errors of a chain, members of a group, frames and notes of each.
+# Limits of a traceback: errors of a chain, members of a group, frames and notes of each.
 _CHAIN, _MEMBERS, _FRAMES, _NOTES = 8, 5, 50, 5
-# Longer than any key: what follows the last space of a cut text may be left out as a whole.
+# Longer than any key: the end of a cut text after its last space can be left out.
 _LONGEST_WORD = 200
 
 _CAUSED = "\nThe above exception was the direct cause of the following exception:\n\n"
@@ -35,7 +35,7 @@ _DURING = "\nDuring handling of the above exception, another exception occurred:
 
 
 def one_line(text: str, limit: int = LINE_LIMIT) -> str:
-    """A text in one line of at most so many characters, without control characters."""
+    """A text in one line of at most `limit` characters, without control characters."""
     length = len(text)
     if length > limit:
         end = f" … ({length:,} characters)"
@@ -67,7 +67,7 @@ def traceback_of(error: BaseException) -> TracebackType | None:
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """What it was raised from, or the error itself."""
+    """The error that this one was raised from, or the error itself."""
     found: BaseException | None = _attribute("__cause__", error)
     return error if found is None else found
 
@@ -84,15 +84,15 @@ def trace_of(error: BaseException) -> str:
 def text_of(value: object) -> str:
     """`str(value)`, or a note that there is none."""
     try:
-        # What is returned may be an instance of a subclass; this is a plain text.
+        # `__str__` may return an instance of a subclass of str; this returns a plain str.
         return str.__str__(str(value))
     except BaseException as problem:  # also what elsewhere ends a process
         return f"(no text: its __str__ raised {class_name(problem)})"
 
 
 def _chain(error: BaseException) -> Iterator[tuple[BaseException | None, str]]:
-    """The error and what it came from, each with the words that follow it in a trace; None stands
-    for all that a longer chain has."""
+    """The error and its causes, each with the words that follow it in a traceback. None stands for
+    the rest of a longer chain."""
     each, link = error, ""
     seen: set[int] = set()
     while True:

@@ -27,7 +27,7 @@ class Loop(asyncio.SelectorEventLoop):
                 answer, error = socket.getaddrinfo(host, port, **kinds), None
             except Exception as raised:
                 answer, error = [], raised
-            # Nobody waits any more, if the loop is closed.
+            # A closed loop needs no answer.
             with contextlib.suppress(RuntimeError):
                 self.call_soon_threadsafe(_settle, found, answer, error)
 

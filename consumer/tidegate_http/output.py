@@ -35,7 +35,7 @@ class OutputEnded(BaseException):
 
 
 class _Output(io.FileIO):
-    """The file behind standard output. Its first failure is told; after that writes are dropped."""
+    """The file behind standard output. Reports its first failure, and drops later writes."""
 
     current: ClassVar[_Output | None] = None
 
@@ -64,7 +64,7 @@ def _end(ended: OutputEnded) -> None:
 
 
 def drop_what_fails(tell: Callable[[OutputEnded], None]) -> None:
-    """From now on a write that fails is dropped, and the first failure is told."""
+    """Drop writes that fail from now on, and report the first failure."""
     if _Output.current is not None:
         _Output.current.on_end = tell
 
@@ -111,7 +111,7 @@ def _replaced() -> _Output | None:
         sys.stderr = _nowhere()
     if sys.stdout is None:
         sys.stdout = _nowhere()
-    elif sys.platform != "win32":  # whose terminals are no files
+    elif sys.platform != "win32":  # terminals on Windows are not files
         _Output.current = _Output(sys.stdout.fileno())
         sys.stdout = _stream(sys.stdout, _Output.current)
     return _Output.current
@@ -128,7 +128,7 @@ def _stream(former: Any, output: _Output) -> io.TextIOWrapper:
     return io.TextIOWrapper(
         io.BufferedWriter(output) if is_buffered else output,
         encoding=former.encoding,
-        # What a terminal's encoding lacks is no reason to end.
+        # A character that the terminal cannot show must not end the process.
         errors="backslashreplace" if former.errors == "strict" else former.errors,
         line_buffering=former.line_buffering,
         write_through=former.write_through,

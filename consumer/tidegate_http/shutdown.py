@@ -42,9 +42,9 @@ SIGNALS = tuple(number for number in (_HANGUP, signal.SIGINT, signal.SIGTERM) if
 # How long a process takes at most that has nothing to hand over, and one that was cut.
 _EARLY_S = 3.0
 _LAST_S = 1.0
-# How long it may take to say so: nobody may read it, or the machine may be busy.
+# Time limit for the last line: its reader may be gone, or the machine busy.
 _WORDS_S = 2.0
-# What faulthandler grants beyond that.
+# Extra time before faulthandler ends the process.
 _BEYOND_S = 2.0
 _STDERR = 2
 _NEVER = float("inf")
@@ -60,15 +60,15 @@ def _nothing() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """What a process does when it is asked to end: on its loop, or without one on the thread that
-    notices signals. There it must wait for nothing."""
+    """Callbacks of a process that is asked to end. They run on its loop, or without a loop on the
+    thread that notices signals, where they must not block."""
 
     # Begins a graceful shutdown: the name of the signal, or why the process asks for it itself.
     asked: Callable[[str], object]
-    # Ends what can be ended within a second, and says why. Without it the process ends at once.
+    # Cancels the rest within a second and reports why. Without it the process ends at once.
     cut: Callable[[str], object] | None = None
-    # On a thread of its own, before the last line of a process that is ended by force: gives back
-    # what it holds of its terminal, and says what an end at this moment costs.
+    # Runs on its own thread before the last line of a process that is ended by force: restores the
+    # terminal, and returns the consequences of ending now.
     forced: Callable[[], str] = _nothing
     loop: AbstractEventLoop | None = None
 
@@ -131,7 +131,7 @@ class Shutdown:
         _reset_signals()
 
     def grant(self, grace_s: float) -> None:
-        """The loop calls this when it is asked: the shutdown may take so long from now on."""
+        """Start the grace period. The loop calls this when it is asked to end."""
         self._grace_s = grace_s
         self._limit(grace_s, f"the {grace_s:g} s of grace are over")
         self._wake_up()
@@ -258,7 +258,7 @@ class Shutdown:
         failure = "".join(traceback.format_exception(self._error)) if self._error else ""
         said.append(f"Still running: {still_running(self._loop) or 'nothing that has a name'}.")
         self._say(failure + " ".join(filter(None, said)))
-        # What handlers of the log have counted and not yet written.
+        # Log handlers may hold counts that are not written yet.
         logging.shutdown()
         _flush()
 
@@ -268,7 +268,7 @@ def _flush() -> None:
         try:
             stream.flush()
         except (OSError, ValueError, AttributeError):
-            continue  # it takes no more, or is closed: nobody is left to be told
+            continue  # the stream is full or closed
 
 
 class _Held(threading.local):
@@ -347,7 +347,7 @@ def _place_of_task(task: asyncio.Task[Any]) -> str:
             found = _named(frame)
         following = _first(waited, "cr_await", "ag_await", "gi_yieldfrom")
         if following is None and frame is None:
-            # The cleanup of an async generator refers to it, and has no attribute that says so.
+            # The cleanup of an async generator has no attribute that leads to the generator.
             referents = gc.get_referents(waited)
             following = next((r for r in referents if isinstance(r, AsyncGeneratorType)), None)
         waited = following

@@ -1,9 +1,9 @@
 """Run the member although a task or a callback of user code asks for the end of the process.
 
 Rules: `sys.exit` in a call of the handler fails that call. In a task that a call has started and
-left behind there is no call to fail: asyncio would end the loop, and the member with it, without a
-word. The exit is logged, and the member goes on, as it does if a thread of the user's ends so. The
-same holds for code that stops the loop.
+left behind there is no call to fail: asyncio would silently end the loop and the member. The exit
+is logged and the member continues, as it does when a thread of the user's ends so. The same holds
+for code that stops the loop.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What user functions are, and what their calls return: what runs at once, and what does not.
+"""Kinds of user functions, and results of calls that have not run their body yet.
 
 Rules:
-- A call that returns an awaitable has not run yet: `still_to_await` gives it to be awaited.
-- What else has not run, such as a generator, is an error that says what to write: taken for done,
-  every event would be lost.
+- A call that returns an awaitable has not run yet: `still_to_await` returns it to the caller.
+- Any other result that has not run, such as a generator, is an error with a remedy. Without the
+  error every event would count as handled and be lost.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ _DEPTH = 20
 
 
 class NotRunError(Exception):
-    """A call returned without running what it was called for; the message says what to write."""
+    """A call returned without running its body. The message names the remedy."""
 
 
 def is_async(function: _Function) -> bool:
-    """Whether a call is to be made on the loop: it gives a coroutine.
+    """True if the function must be called on the event loop, because it returns a coroutine.
 
-    A decorator with `wraps` is taken for what it wraps. What is not seen here runs on a thread, and
-    an awaitable that it returns is awaited all the same.
+    A decorator with `wraps` counts as the function inside it. An async function that is not
+    recognized runs on a thread, and its awaitable is awaited afterwards.
     """
     return any(inspect.iscoroutinefunction(each) for each in _bodies(function))
 
 
 def generator_code(function: _Function) -> CodeType | None:
-    """The code of the generator function that this is, or wraps; None where it is none."""
+    """The code of the generator function in a callable, or None."""
     for each in _bodies(function):
-        # What `types.coroutine` makes of a generator function is awaited, as a coroutine is.
+        # `types.coroutine` turns a generator function into an awaitable.
         code: CodeType | None = getattr(each, "__code__", None)
         if code is not None and not code.co_flags & inspect.CO_ITERABLE_COROUTINE:
             if inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each):
@@ -46,7 +46,7 @@ def generator_code(function: _Function) -> CodeType | None:
 
 
 def _bodies(function: Any) -> list[Any]:
-    """The functions whose bodies may run in a call: that of a method, of `__call__`, wrapped."""
+    """The functions whose bodies may run in a call: a method, `__call__`, a wrapped function."""
     found: list[Any] = []
     for _ in range(_DEPTH):
         if isinstance(function, functools.partial):
@@ -68,7 +68,7 @@ def _bodies(function: Any) -> list[Any]:
 
 
 def still_to_await(what: str, result: Any) -> Awaitable[Any] | None:
-    """What is to be awaited of what a call returned. Raises NotRunError."""
+    """The awaitable that a call returned, or None. Raises NotRunError."""
     if result is None:
         return None
     if inspect.isawaitable(result):
@@ -96,18 +96,17 @@ def _check_members(what: str, result: Any) -> None:
     if waiting:
         for each in waiting:
             if inspect.iscoroutine(each):
-                each.close()  # or Python would warn that it was never awaited
+                each.close()  # otherwise Python warns that it was never awaited
         raise NotRunError(
             f"{what} returned {_article(type(result).__name__)} of {len(waiting)} awaitables, and "
-            "nobody awaits them. Write: await asyncio.gather(*those)"
+            "they were not awaited. Write: await asyncio.gather(*those)"
         )
 
 
 def _is_lazy(kind: type) -> bool:
-    """Python's own iterators, and what `contextlib.contextmanager` makes of a generator function.
+    """True for Python's own iterators and for results of `contextlib.contextmanager`.
 
-    Others are the handler's business: a cursor of a database is an iterator too, and its statement
-    has run.
+    Other iterators are allowed: a database cursor is one, and its statement has run.
     """
     is_own = kind.__module__ in ("builtins", "itertools")
     return (is_own and hasattr(kind, "__next__")) or hasattr(kind, "_recreate_cm")

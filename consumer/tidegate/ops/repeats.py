@@ -68,7 +68,7 @@ class Repeats(Generic[T]):
         return False
 
     def due(self, now: float) -> Iterator[Left[T]]:
-        """What was left out in periods that are over."""
+        """Counts of the lines left out in finished periods."""
         while self._runs:
             key, run = next(iter(self._runs.items()))
             if now - run.since < PERIOD_S and len(self._runs) <= MOST_KEYS:
@@ -78,7 +78,7 @@ class Repeats(Generic[T]):
                 yield Left(run.last, run.left_out, now - run.since)
 
     def rest(self, now: float) -> Iterator[Left[T]]:
-        """What was left out in all periods."""
+        """Counts of the lines left out in all periods."""
         runs, self._runs = self._runs, {}
         for run in runs.values():
             if run.left_out:

@@ -232,7 +232,7 @@ _PLAIN = {
     "what nobody can run: a map": ("return map(print, events)", "returned a map object"),
     "what nobody awaits: a list of coroutines": (
         "return [good_later(each, context) for each in events]",
-        "awaitables, and nobody awaits them",
+        "awaitables, and they were not awaited",
     ),
     "a context manager": (
         "return contextlib.contextmanager(lambda: iter(()))()",
@@ -253,7 +253,7 @@ _ASYNC = {
     "an error without a text": ("raise BadText", "BadText: (no text: its __str__ raised"),
     "a coroutine that nobody awaits, in a list": (
         "return [good_later(events, context)]",
-        "awaitables, and nobody awaits them",
+        "awaitables, and they were not awaited",
     ),
 }
 _SINGLE = {
