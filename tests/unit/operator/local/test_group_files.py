@@ -86,3 +86,13 @@ def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
         given(tmp_path, group)
     with pytest.raises(SettingsError, match=r"metadata\.name"):
         given(tmp_path, CODE.replace("DATA", "{a: b}").replace("name: code", "name: 5"), group)
+
+
+def test_group_files_that_cannot_be_written_are_told_and_end_nothing(tmp_path: Path) -> None:
+    state = State(tmp_path / "state")
+    state.folder.mkdir()
+    state.groups.write_text("in the way", encoding="utf-8")
+    documents = given(tmp_path, GROUP_OF_DEFAULT).documents({"events": "hub", "storage": "store"})
+    # What `tidegate up` tells of a file that was saved, and goes on.
+    with pytest.raises(SettingsError, match="the group file of 'home' cannot be written: "):
+        write_group_files(state, documents)
