@@ -70,7 +70,7 @@ class LocalCommands:
 
 
 def write_group_files(state: State, documents: Sequence[Document]) -> None:
-    """Writes them anew, of what `tidegate up` is given now. Raises SettingsError."""
+    """Replace the group files with those of the current input. Raises SettingsError."""
     found = {
         (each["kind"], each["metadata"]["namespace"], each["metadata"]["name"]): each
         for each in documents

@@ -93,6 +93,6 @@ def test_group_files_that_cannot_be_written_are_told_and_end_nothing(tmp_path: P
     state.folder.mkdir()
     state.groups.write_text("in the way", encoding="utf-8")
     documents = given(tmp_path, GROUP_OF_DEFAULT).documents({"events": "hub", "storage": "store"})
-    # What `tidegate up` tells of a file that was saved, and goes on.
+    # `tidegate up` reports this of a file that was saved, and continues.
     with pytest.raises(SettingsError, match="the group file of 'home' cannot be written: "):
         write_group_files(state, documents)
