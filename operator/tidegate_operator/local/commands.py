@@ -16,6 +16,7 @@ from pathlib import Path
 
 import yaml
 
+from tidegate.settings import SettingsError
 from tidegate_operator.commands import chosen
 from tidegate_operator.kinds import CONFIG_MAP, CONSUMER_GROUP, SECRET, Document
 from tidegate_operator.local.given import NAMESPACE
@@ -69,7 +70,7 @@ class LocalCommands:
 
 
 def write_group_files(state: State, documents: Sequence[Document]) -> None:
-    """Writes them anew, of what `tidegate up` is given now."""
+    """Replace the group files with those of the current input. Raises SettingsError."""
     found = {
         (each["kind"], each["metadata"]["namespace"], each["metadata"]["name"]): each
         for each in documents
@@ -77,9 +78,15 @@ def write_group_files(state: State, documents: Sequence[Document]) -> None:
     for (kind, namespace, name), document in found.items():
         if kind == CONSUMER_GROUP.name:
             folder = state.groups / namespace / name
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True, mode=0o700)
-            _write(folder, document, found, namespace)
+            try:
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                _write(folder, document, found, namespace)
+            except OSError as error:
+                raise SettingsError(
+                    f"the group file of '{name}' cannot be written: {error.strerror or error}: "
+                    f"{folder}. Make room, or choose another folder with --state"
+                ) from None
 
 
 def _write(

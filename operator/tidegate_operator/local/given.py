@@ -153,6 +153,8 @@ def _metadata(document: Document, where: str) -> dict[str, Any]:
     metadata = document.get("metadata")
     if not isinstance(metadata, dict) or not metadata.get("name"):
         raise FileError(f"{where}: metadata.name is missing")
+    if not isinstance(metadata["name"], str):
+        raise FileError(f"{where}: metadata.name is no text: put it in quotes")
     namespace = metadata.get("namespace") or NAMESPACE
     if not isinstance(namespace, str) or not _NAMESPACE.fullmatch(namespace):
         raise FileError(

@@ -188,7 +188,7 @@ class _Running:
         self._stop_operator = asyncio.Event()
 
     def _take(self, given: Given) -> None:
-        """What the files say stands. Raises KubeError."""
+        """Apply the content of the files. Raises KubeError, SettingsError."""
         documents = given.documents(self._ours.connections)
         write_group_files(self._state, documents)
         for document in documents:

@@ -78,3 +78,21 @@ def test_a_config_map_that_no_cluster_would_take_is_refused_where_it_stands(
 def test_a_namespace_that_no_cluster_has_is_refused(tmp_path: Path, namespace: str) -> None:
     with pytest.raises(SettingsError, match=r"metadata\.namespace"):
         given(tmp_path, GROUP.replace("NAMESPACE", namespace))
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    group = GROUP_OF_DEFAULT.replace("name: home", "name: 5")
+    with pytest.raises(SettingsError, match=r"metadata\.name"):
+        given(tmp_path, group)
+    with pytest.raises(SettingsError, match=r"metadata\.name"):
+        given(tmp_path, CODE.replace("DATA", "{a: b}").replace("name: code", "name: 5"), group)
+
+
+def test_group_files_that_cannot_be_written_are_told_and_end_nothing(tmp_path: Path) -> None:
+    state = State(tmp_path / "state")
+    state.folder.mkdir()
+    state.groups.write_text("in the way", encoding="utf-8")
+    documents = given(tmp_path, GROUP_OF_DEFAULT).documents({"events": "hub", "storage": "store"})
+    # `tidegate up` reports this of a file that was saved, and continues.
+    with pytest.raises(SettingsError, match="the group file of 'home' cannot be written: "):
+        write_group_files(state, documents)
