@@ -162,7 +162,7 @@ async def _rewind(
 def _place_text(rewind: Rewind) -> str:
     if rewind.at is not None:
         return f"what was enqueued from {_time(rewind.at)} on"
-    return f"what comes after {rewind.position.sequence}"
+    return rewind.place
 
 
 def _time(at: float) -> str:

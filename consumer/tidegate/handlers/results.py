@@ -99,7 +99,8 @@ def _check_members(what: str, result: Any) -> None:
                 each.close()  # or Python would warn that it was never awaited
         raise NotRunError(
             f"{what} returned {_article(type(result).__name__)} of {len(waiting)} awaitables, and "
-            "nobody awaits them. Write: await asyncio.gather(*those)"
+            "nobody awaits them. Make the handler `async def`, and write: await "
+            "asyncio.gather(*those)"
         )
 
 

@@ -142,6 +142,7 @@ def test_a_second_signal_ends_at_once_and_says_what_that_costs(new_group: NewGro
     group.start("a")
     group.wait_until_seen(1, 30)
     group.signal("a", signal.SIGINT)
+    group.wait_for_output("a", "stopping after SIGINT: the member finishes its batches", 30)
     group.wait_for_output("a", "Ask again to end at once", 30)
     asked = time.monotonic()
     group.signal("a", signal.SIGINT)
