@@ -187,6 +187,13 @@ class Rewind:
             self.position.offset != NO_OFFSET or self.position.sequence == NO_SEQUENCE
         )
 
+    @property
+    def place(self) -> str:
+        """The position in words, for a rewind that is not to a time."""
+        if self.position.sequence == NO_SEQUENCE:
+            return "the beginning"
+        return f"what comes after sequence number {self.position.sequence}"
+
 
 @dataclass(frozen=True, slots=True)
 class Roster:

@@ -169,8 +169,9 @@ def _stuck(view: GroupView) -> Condition:
             "CircuitOpen",
             f"The handler fails on too many of the recent events of {what}, so that no more are "
             f"put aside and nothing is read: see {view.commands.logs(view.key, members)}. Fix the "
-            "handler: the partition retries every spec.delivery.circuitBreaker.probeEverySeconds, "
-            f"and continues when that succeeds. To resume {them} at once: "
+            "handler and roll it out, or mend what it writes to: the partition retries every "
+            "spec.delivery.circuitBreaker.probeEverySeconds, and continues when that succeeds. "
+            f"To resume {them} at once: "
             f"{view.commands.restart(view.key, sorted(halted, key=natural))}.",
         )
     if failing:
@@ -180,7 +181,7 @@ def _stuck(view: GroupView) -> Condition:
             "HandlerFails",
             f"The handler fails again and again at {partitions_text(failing)}, of "
             f"{names_text(members)}: see {view.commands.logs(view.key, members)}. Mend the "
-            "handler, or set spec.delivery.onFailure: deadLetter to put such events aside.",
+            "handler; spec.delivery.onFailure: deadLetter puts such events aside.",
         )
     if hanging:
         members = sorted(set(hanging.values()))
@@ -214,7 +215,7 @@ def _stuck_on_spark(
             STUCK,
             "PipelineFails",
             f"The pipeline fails again and again at {partitions_text(failing)}. {why} {where} Mend "
-            "it, or set spec.delivery.onFailure: deadLetter to put such events aside.",
+            "it; spec.delivery.onFailure: deadLetter puts such events aside.",
         )
     if spark.note.phase == RETRYING:
         return Condition.so(

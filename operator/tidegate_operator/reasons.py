@@ -99,8 +99,9 @@ REASONS: Mapping[str, Mapping[str, Reason]] = {
             YES,
             "More than `delivery.circuitBreaker.failurePercent` of the recent events of a "
             "partition fail. It puts no more events aside and stops until an event succeeds.",
-            "Fix the handler: the partition continues after the next probe, or at once after "
-            "`pause` and `resume`. Rewind it to pass the events.",
+            "Fix the handler and roll it out, or mend what it writes to: the partition continues "
+            "after the next probe, or at once after `pause` and `resume`. Rewind it to pass the "
+            "events.",
         ),
         "PipelineFails": Reason(
             YES,

@@ -28,7 +28,17 @@ from tidegate.commands import rosters, wiring
 from tidegate.commands.arguments import seconds
 from tidegate.commands.codes import Code
 from tidegate.model import BEGINNING, Listing, PartitionId, Position, Rewind, Roster
-from tidegate.ports import Ledger, LedgerError, List, Refusal, Source, StolenError, WriteRoster
+from tidegate.ports import (
+    Ledger,
+    LedgerError,
+    List,
+    Refusal,
+    Source,
+    SourceError,
+    StolenError,
+    WriteRoster,
+    lost_position,
+)
 from tidegate.ports.lineage import Lineage, Tiling
 from tidegate.settings import SettingsError
 from tidegate.sources.start import Start, moment_of
@@ -162,7 +172,7 @@ async def _rewind(
 def _place_text(rewind: Rewind) -> str:
     if rewind.at is not None:
         return f"what was enqueued from {_time(rewind.at)} on"
-    return f"what comes after {rewind.position.sequence}"
+    return rewind.place
 
 
 def _time(at: float) -> str:
@@ -202,6 +212,14 @@ async def _one(source: Source, rewind: Rewind, start: Start) -> Rewind:
     except StolenError:
         # While an owner reads with its epoch, the hub lets nobody else look.
         return replace(rewind, position=start.position or BEGINNING, at=start.at)
+    except SourceError as error:
+        if start.position is None or not lost_position(str(error)):
+            raise
+        raise SettingsError(
+            f"--to {start.position.sequence}: partition {rewind.partition} has no such place, and "
+            "nothing was rewound. Write a sequence number that the partition has, 'earliest' or "
+            "'latest'"
+        ) from error
 
 
 async def _wait(

@@ -44,10 +44,10 @@ class Stopping:
         finally:
             SHUTDOWN.end()
 
-    def _on_asked(self, _name: str) -> None:
+    def _on_asked(self, name: str) -> None:
         self._say(
-            "batches are finished, checkpoints written and partitions handed over, for at most "
-            f"{self._grace_s:g} s. Ask again to end at once."
+            f"stopping after {name}: the member finishes its batches, writes its checkpoints and "
+            f"hands its partitions over, for at most {self._grace_s:g} s. Ask again to end at once."
         )
         self._runtime.stop()
 

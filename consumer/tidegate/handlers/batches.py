@@ -148,7 +148,8 @@ class Batches:
     async def _failed(self, events: Events, attempt: int, error: Raised) -> None:
         if events:
             self._troubles.failed(
-                f"the handler fails on events from {events[0].position.sequence}: {error.blamed}",
+                f"the handler fails on events from sequence number {events[0].position.sequence}: "
+                f"{error.blamed}",
                 self._remedy(),
             )
         self._fact_of_failure(events, attempt, error.blamed)
@@ -168,7 +169,12 @@ class Batches:
             return "The circuit breaker is open: no event is put aside until the handler succeeds."
         if self._policy.on_failure is OnFailure.RETRY:
             return "The events are given again until it succeeds."
-        return f"After {self._policy.attempts} attempts: {self._policy.on_failure}."
+        if self._policy.on_failure is OnFailure.HALT:
+            return f"After {self._policy.attempts} attempts the partition stands still."
+        return (
+            f"An event that fails by itself in {self._policy.attempts} attempts becomes a dead "
+            "letter, and the partition continues."
+        )
 
     def _tell_open(self, event: SourceEvent, error: Raised) -> None:
         """Reports once why nothing more is put aside, and what to do."""
@@ -222,7 +228,9 @@ class Batches:
                 self._breaker.put_aside()
                 fact = facts.DeadLettered(now, self._context.partition, 1, where)
                 self._tools.observer.hear(fact)
-                self._troubles.say("dead-letter", f"{letter.id}: {error.line}: is at {where}")
+                self._troubles.say(
+                    "dead-letter", f"dead letter {letter.id} is at {where}: {error.line}"
+                )
                 self._troubles.over()
                 return True
         return False

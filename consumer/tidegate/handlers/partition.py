@@ -89,7 +89,10 @@ class PartitionDelivery(PartitionHandler):
             try:
                 await self._calls.run(on_open, self._partition)
             except CallFailedError as error:
-                raise SourceError(f"on_open failed: {error}") from error
+                raise SourceError(
+                    f"on_open failed: {error}. The partition is not read until on_open succeeds; "
+                    "it is tried again by itself."
+                ) from error
 
     async def handle(self, events: Sequence[SourceEvent]) -> None:
         clock, progress = self._tools.clock, self._progress

@@ -99,7 +99,8 @@ def _check_members(what: str, result: Any) -> None:
                 each.close()  # otherwise Python warns that it was never awaited
         raise NotRunError(
             f"{what} returned {_article(type(result).__name__)} of {len(waiting)} awaitables, and "
-            "they were not awaited. Write: await asyncio.gather(*those)"
+            "they were not awaited. Make the handler `async def`, and write: await "
+            "asyncio.gather(*those)"
         )
 
 

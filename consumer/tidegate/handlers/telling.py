@@ -23,10 +23,10 @@ def open_text(
     return (
         f"the circuit breaker is open: the {what} fails on {failed} of the last {recent} events, "
         f"more than {settings.failure_percent} %. Nothing more is put aside, and the partition "
-        f"stops before event {sequence}: {error}. Fix the {what}: it gets this event every "
-        f"{settings.probe_every_s:g} s, and the partition continues when it succeeds. To continue "
-        "at once, pause and resume the partition; to pass these events, rewind the partition past "
-        "them."
+        f"stops before event {sequence}: {error}. Fix the {what}, or what it writes to. It gets "
+        f"this event every {settings.probe_every_s:g} s, and the partition continues when it "
+        "succeeds; new code needs a rollout, or a restart of the member. To continue at once, "
+        "pause and resume the partition; to pass these events, rewind the partition past them."
     )
 
 
@@ -70,5 +70,5 @@ class Troubles:
     def over(self) -> None:
         """It goes on."""
         if self.is_stuck:
-            self.say("unstuck", f"goes on after {self._failures} failures")
+            self.say("unstuck", f"continues after {self._failures} failures")
         self._failures, self._since, self._said_at = 0, None, float("-inf")

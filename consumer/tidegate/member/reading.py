@@ -295,7 +295,7 @@ class Reading:
         self._family.begin(self.progress.position)
         yield from self._fence.write(self.progress)
         self.rewind, self.checkpoint_at = None, NEVER
-        self._steps.put(Report("rewound", self._partition, f"to {rewind.position}"))
+        self._steps.put(Report("rewound", self._partition, f"rewound to {rewind.place}"))
 
     def drain(self) -> Script[None]:
         """Lets the handler finish what it has, then writes the last checkpoint."""

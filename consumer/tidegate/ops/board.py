@@ -26,6 +26,8 @@ _DIGITS = 18
 _OPENING_S = 60.0
 # The kind of report that the native transport was not understood, and the official SDK reads.
 FELL_BACK = "transport-sdk"
+# The kinds by which the source does not say its partitions, and says them again.
+UNREADABLE, READABLE = "source-unreadable", "source-readable"
 
 
 class Rate:
@@ -156,6 +158,8 @@ class Board(Observer):
         self.lineage: Lineage = FLAT
         self.listing: Listing | None = None
         self.listed_at: float | None = None
+        # The source cannot say which partitions there are; without them no ledger is read.
+        self.is_source_unreadable = False
         self.is_stopping = False
         # The official SDK reads, because the native transport was not understood.
         self.has_fallen_back = False
@@ -189,6 +193,8 @@ class Board(Observer):
             case facts.Reported(report=report):
                 if report.partition is not None:
                     self._on_report(self.place(report.partition), report)
+                elif report.kind in (UNREADABLE, READABLE):
+                    self.is_source_unreadable = report.kind == UNREADABLE
                 self.has_fallen_back = self.has_fallen_back or report.kind == FELL_BACK
             case facts.Stopping():
                 self.is_stopping = True
@@ -283,6 +289,13 @@ class Board(Observer):
         if self.listing is None:
             return ()
         return tuple(sorted(n for n, each in self.listing.members.items() if each.is_alive))
+
+    @property
+    def unlisted(self) -> str:
+        """Why there is no listing of the group yet."""
+        if self.is_source_unreadable:
+            return "the source does not say its partitions: the log has its error"
+        return "the ledger has not been read yet"
 
     def is_present(self) -> bool:
         """Whether the ledger shows us as a living member."""

@@ -68,7 +68,7 @@ class Health(Observer):
         if board.is_stopping:
             return Verdict(False, "stopping: partitions are being handed over")
         if board.listing is None:
-            return Verdict(False, "the ledger has not been read yet")
+            return Verdict(False, board.unlisted)
         if not board.is_present():
             return Verdict(False, f"member {board.name} has not joined the group yet")
         return Verdict(True, f"member {board.name} {self._reads(now)}")

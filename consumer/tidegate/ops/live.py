@@ -98,7 +98,7 @@ def _head(board: Board, rows: Sequence[Row], group: str, now: float) -> list[str
     if board.is_stopping:
         parts.append("stopping")
     if board.listing is None:
-        return [*parts, "the ledger has not been read yet"]
+        return [*parts, board.unlisted]
     if not board.is_present() and not board.is_stopping:
         parts.append("joining")
     parts += [

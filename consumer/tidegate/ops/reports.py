@@ -43,7 +43,7 @@ REPORTS: Mapping[str, tuple[str, str]] = MappingProxyType(
                  "mend the handler, or rewind past these events"),
         CIRCUIT_OPEN: ("too many recent events of a partition fail: nothing more is put aside, and "
                        "the partition stops, as `delivery.circuitBreaker` asks",
-                       "fix the handler: the partition continues after the next probe"),
+                       "fix the handler and roll it out: the partition continues"),
         CIRCUIT_CLOSED: ("the handler succeeded again, and the partition continues", "nothing"),
         "stuck": ("the same batch fails again and again", "mend what its error names"),
         "unstuck": ("it goes on", "nothing"),

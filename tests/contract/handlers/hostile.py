@@ -232,7 +232,7 @@ _PLAIN = {
     "what nobody can run: a map": ("return map(print, events)", "returned a map object"),
     "what nobody awaits: a list of coroutines": (
         "return [good_later(each, context) for each in events]",
-        "awaitables, and they were not awaited",
+        "awaitables, and they were not awaited. Make the handler `async def`, and write: await",
     ),
     "a context manager": (
         "return contextlib.contextmanager(lambda: iter(()))()",

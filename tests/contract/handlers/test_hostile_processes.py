@@ -142,7 +142,7 @@ def test_a_replay_runs_a_handler_of_any_kind_and_keeps_the_letter_of_one_that_ex
     )
     group.send("0", 0, 3)
     group.start("a")
-    group.wait_for_output("a", "0/2: ", 60)
+    group.wait_for_output("a", "dead letter 0/2 is at", 60)
     group.stop("a")
     file = ("--file", str(group.file))
     replayed = group.command("deadletters", "replay", "--all", *file)

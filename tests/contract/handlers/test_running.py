@@ -131,6 +131,20 @@ def test_a_rewind_while_the_group_runs_reads_again_from_there_with_a_state_clear
     assert all(counts["0", number] == 1 for number in range(100))
 
 
+def test_a_rewind_beyond_the_end_of_a_partition_moves_nothing_and_says_what_to_write(
+    new_group: NewGroup,
+) -> None:
+    group = new_group(SUMS)
+    group.send("0", 0, 5)
+    group.start("a")
+    group.wait_until_seen(5, 30)
+    group.stop("a")
+    rewound = group.command("rewind", str(group.file), "--to", "110", "--partition", "0")
+    assert rewound.returncode == 78
+    assert "--to 110: partition 0 has no such place, and nothing was rewound" in rewound.stderr
+    assert "deleted and made again" not in rewound.stderr
+
+
 def test_a_second_signal_ends_at_once_and_says_what_that_costs(new_group: NewGroup) -> None:
     group = new_group(
         "from seen import see\nimport time\n"
@@ -142,6 +156,7 @@ def test_a_second_signal_ends_at_once_and_says_what_that_costs(new_group: NewGro
     group.start("a")
     group.wait_until_seen(1, 30)
     group.signal("a", signal.SIGINT)
+    group.wait_for_output("a", "stopping after SIGINT: the member finishes its batches", 30)
     group.wait_for_output("a", "Ask again to end at once", 30)
     asked = time.monotonic()
     group.signal("a", signal.SIGINT)

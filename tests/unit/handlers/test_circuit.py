@@ -74,7 +74,9 @@ async def test_a_handler_that_always_raises_puts_19_events_aside_and_then_the_pa
     (text,) = [each.message for each in delivery.reports if each.kind == "circuit-open"]
     assert "fails on 20 of the last 20 events, more than 50 %" in text
     assert "stops before event 19: TypeError: a bug" in text
-    assert "Fix the handler" in text and "pause and resume" in text and "rewind" in text
+    assert "Fix the handler, or what it writes to" in text
+    assert "new code needs a rollout, or a restart of the member" in text
+    assert "pause and resume" in text and "rewind" in text
     assert not giving.done()
     assert len(broken.tried) == tries, "nothing is given before the next probe"
     # A hand-over, or the end of the process: at once, and nothing more counts as handled.

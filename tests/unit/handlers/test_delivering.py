@@ -79,7 +79,7 @@ async def test_a_failing_batch_is_given_again_until_it_succeeds_and_the_group_sa
     assert errors == [f"{attempt}: the database is away" for attempt in range(1, 6)]
     assert delivery.done == 2
     assert delivery.kinds == ["stuck", "unstuck"]
-    assert "fails on events from 0: ConnectionError: the database is away" in (
+    assert "fails on events from sequence number 0: ConnectionError: the database is away" in (
         delivery.reports[0].message
     )
     failed = [fact for fact in delivery.heard.facts if isinstance(fact, BatchFailed)]
@@ -230,5 +230,7 @@ async def test_a_letter_that_cannot_be_written_is_said_at_once_though_the_handle
     await delivery.give(0, 1)
     said = [report.message for report in delivery.reports if report.kind == "stuck"]
     assert len(said) == 2
-    assert said[0].startswith("the handler fails on events from 0: ValueError: poison")
+    first = "the handler fails on events from sequence number 0: ValueError: poison"
+    assert said[0].startswith(first)
+    assert "fails by itself in 5 attempts becomes a dead letter" in said[0]
     assert said[1].startswith("dead letter 3/0 cannot be written: storage is away")

@@ -123,7 +123,23 @@ def test_rule_10_a_rewind_of_the_roster_is_carried_out_once() -> None:
     desk.look()
     desk.look()
     assert desk.listing().checkpoints["0"].position == Position("6", 6)
-    assert desk.reports("a").count("rewound") == 1
+    assert rewound(desk) == ["rewound to what comes after sequence number 4"]
+
+
+def test_rule_10_a_rewind_to_the_beginning_is_reported_in_words() -> None:
+    desk = alone()
+    desk.handled("a", "0", 9, b"nine")
+    desk.look()
+    desk.look()
+    roster = Roster(rewinds=(Rewind("r1", "0"),), written_at=desk.now)
+    desk.ledger.perform_at(WriteRoster(roster, ""), desk.now)
+    desk.look()
+    assert rewound(desk) == ["rewound to the beginning"]
+
+
+def rewound(desk: Desk) -> list[str]:
+    reports = [each for each in desk.said["a"] if isinstance(each, m.Report)]
+    return [each.message for each in reports if each.kind == "rewound"]
 
 
 def test_rule_10_a_rewind_mends_a_position_that_the_source_does_not_let_be_opened() -> None:

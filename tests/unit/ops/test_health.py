@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from support.ops_facts import NOW, board_of, handled, listing, tell
+from tidegate.member.messages import Report
 from tidegate.model import Roster
 from tidegate.ops import observer as facts
 from tidegate.ops.board import Board
@@ -58,6 +59,16 @@ def test_ready_is_who_the_ledger_shows_as_a_living_member() -> None:
     assert health.ready(NOW).reason == "member pod-1 has not joined the group yet"
     board.hear(facts.Listed(NOW, listing({}, ("pod-1", "pod-2"))))
     assert health.ready(NOW).is_good
+
+
+def test_a_source_that_does_not_say_its_partitions_is_named_and_not_the_ledger() -> None:
+    board = Board("pod-1")
+    health = Health(board, NOW)
+    board.hear(facts.Reported(NOW, Report("source-unreadable", None, "no such hub")))
+    said = "the source does not say its partitions: the log has its error"
+    assert health.ready(NOW) == Verdict(False, said)
+    board.hear(facts.Reported(NOW, Report("source-readable", None, "they are known")))
+    assert health.ready(NOW).reason == "the ledger has not been read yet"
 
 
 def test_a_member_that_stops_is_not_ready() -> None:

@@ -127,8 +127,14 @@ def test_what_only_the_service_can_make_use_of_is_left_out() -> None:
     said = str(trouble_of(Error("amqp:not-found", text), "partition 0").error)
     assert said == (
         "partition 0: amqp:not-found: The messaging entity 'ns:eventhub:telemetry~0|mine' could "
-        "not be found. Check the names of the hub and the consumer group; neither is created here."
+        "not be found. Check the names of the hub and the consumer group: Tidegate creates neither."
     )
+
+
+def test_a_text_of_the_service_without_a_full_stop_is_told_apart_from_the_advice() -> None:
+    text = "The supplied sequence number '110' is invalid. The last one is '97'"
+    said = str(trouble_of(Error("com.microsoft:argument-error", text), "partition 0").error)
+    assert "The last one is '97'. The position does not fit the hub" in said
 
 
 @pytest.mark.parametrize(
@@ -175,7 +181,7 @@ def test_what_does_not_pass_says_what_to_do(condition: str, advice: str) -> None
     assert trouble.kind is Kind.FATAL
     assert isinstance(trouble.error, SourceError)
     assert trouble.error.is_fatal
-    assert str(trouble.error).startswith(f"partition 3: {condition}: words ")
+    assert str(trouble.error).startswith(f"partition 3: {condition}: words. ")
     assert advice in str(trouble.error)
 
 

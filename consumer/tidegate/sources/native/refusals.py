@@ -57,7 +57,9 @@ class Trouble:
 
 # What will not pass, and what a user can do about it.
 _FATAL = {
-    "amqp:not-found": "Check the names of the hub and the consumer group; neither is created here.",
+    "amqp:not-found": (
+        "Check the names of the hub and the consumer group: Tidegate creates neither."
+    ),
     "amqp:unauthorized-access": "Give the key or the identity the right to {right} this hub.",
     "com.microsoft:auth-failed": "Check the key or the token of the connection string.",
     ARGUMENT_ERROR: (
@@ -96,7 +98,9 @@ def trouble_of(error: Error | None, place: str, right: str = LISTEN) -> Trouble:
         return Trouble(Kind.FATAL, NotUnderstoodError(said))
     advice = _FATAL.get(error.condition)
     if advice is not None:
-        said = f"{said} {advice.format(right=right)}"
+        # Some texts of the service end without a full stop.
+        end = "" if said.endswith((".", "!", "?")) else "."
+        said = f"{said}{end} {advice.format(right=right)}"
         if error.condition == ARGUMENT_ERROR and _POSITION.search(text):
             said = of_lost_position(said)
         return Trouble(Kind.FATAL, SourceError(said, is_fatal=True))
