@@ -282,6 +282,9 @@ class Reading:
                     self.checkpoint_at = min(self._next_at, self.checkpoint_at)
                 if not self._is_open:
                     return None
+                # A stop or a rewind that came during the write had no effect yet.
+                event = None
+                continue
             event = yield
         return None
 

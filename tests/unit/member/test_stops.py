@@ -128,3 +128,16 @@ def test_who_stops_looks_at_once_whether_others_want_what_it_has() -> None:
     assert desk.members["a"].is_stopped
     assert len(desk.operations("a", Change)) == len(moved) + 1
     assert desk.operations("a", Release) == []
+
+
+def test_who_is_asked_to_stop_while_a_checkpoint_is_written_drains_as_soon_as_it_stands() -> None:
+    desk = alone()
+    desk.is_held_back = lambda _, operation: isinstance(operation, WriteCheckpoint)
+    desk.handled("a", "0", 7)
+    write = desk.operations("a", WriteCheckpoint)[-1]
+    desk.tell("a", m.StopAsked(desk.now))
+    desk.is_held_back = lambda *_: False
+    key = ("0", desk.members["a"].tenures["0"].serial)
+    reply, refusal = desk._perform(write)
+    said = desk.tell("a", m.Answered(desk.now, desk.now, key, write, reply, refusal))
+    assert m.Stopped() in said
