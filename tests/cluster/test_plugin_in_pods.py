@@ -61,7 +61,7 @@ def said(group: Group, *words: str) -> str:
 
 def put_aside(group: Group) -> list[str]:
     found = said(group, "deadletters", "list", group.name, "-o", "json")
-    return [letter["id"] for letter in json.loads(found)]
+    return [json.loads(line)["id"] for line in found.splitlines()]
 
 
 def handled(group: Group) -> int:

@@ -111,7 +111,7 @@ async def test_a_group_that_reads_is_waited_for_and_shown_in_its_columns(
         "PARTITIONS": "16", "OWNED": "16", "LAG": "112", "BEHIND": "2s", "STATUS": "Balanced",
     }  # fmt: skip
     wide = api.said("get", "cg", "--output", "wide")
-    assert "4 of 4 pods joined, and 16 partitions have an owner." in wide
+    assert "Everybody owns what is due, and nothing moves." in wide
 
 
 async def test_what_is_not_known_is_shown_as_nothing(api: Kubectl, kube: Kube) -> None:
