@@ -131,6 +131,9 @@ class _Deciding:
         ceiling, replicas = self._ceiling, self._sample.replicas
         if ceiling is None or replicas <= self._useful or replicas != ceiling.tried:
             return None
+        # Whose lag is not known may need them.
+        if not self._is_known_for_all():
+            return None
         return self._useful, Reason.DOWNSTREAM if ceiling.is_downstream else Reason.NO_GAIN
 
     def _more(self) -> _Found | None:

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from azure.eventhub import EventData, EventHubProducerClient
 
-from contract.ledger.worlds import CONTAINER, BlobWorld, new_id, open_world
+from contract.ledger.worlds import CONTAINER, BlobWorld, new_id, new_names, open_world
 from tidegate.cli import parser
 from tidegate.ledger.command import LEDGER_SECRET, run
-from tidegate.ledger.layout import Kind, Place
+from tidegate.ledger.layout import GroupNames, Kind, Place
 from tidegate.model import Owner, Position
 from tidegate.ports import Acquire, CreateOwnership, Join, WriteCheckpoint, WriteOwnership
 from tidegate.settings import EVENTS_SECRET
@@ -74,7 +74,10 @@ class Desk:
 async def desk(
     azurite: str, hub_server: RunningHub, capsys: pytest.CaptureFixture[str]
 ) -> AsyncIterator[Desk]:
-    async with open_world("blob", azurite) as world:
+    plain = new_names()
+    # An event hub has no percent sign in its name.
+    names = GroupNames(plain.host, plain.hub.replace("%", ""), plain.group)
+    async with open_world("blob", azurite, names) as world:
         assert isinstance(world, BlobWorld)
         hub_server.add_hub(world.names.hub.lower(), PARTITIONS)
         environment = {LEDGER_SECRET: azurite, EVENTS_SECRET: hub_server.connection_string}

@@ -186,7 +186,9 @@ class ThreadedLedger:
 
 
 @asynccontextmanager
-async def open_world(backend: str, connection_string: str) -> AsyncIterator[World]:
+async def open_world(
+    backend: str, connection_string: str, names: GroupNames | None = None
+) -> AsyncIterator[World]:
     """A new world; the connection string is of its service, and empty for memory."""
     if backend == "memory":
         yield MemoryWorld()
@@ -199,7 +201,7 @@ async def open_world(backend: str, connection_string: str) -> AsyncIterator[Worl
     settings = BlobSettings(
         CONTAINER, connection_string=connection_string, create=True, api_version=version
     )
-    names = new_names()
+    names = names or new_names()
     ledger: Ledger
     if backend == "thread":
         ledger = ThreadedLedger(LedgerThread(lambda: BlobLedger(settings, names)))
