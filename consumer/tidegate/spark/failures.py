@@ -72,6 +72,8 @@ OF_NO_EVENT: Mapping[str, str] = MappingProxyType(
         "tidegate.ports.source.SourceError": "HubNotRead",
         "tidegate.ports.source.StolenError": "HubNotRead",
         "tidegate.slices.shape.SliceStorageError": "SlicesNotWritten",
+        "tidegate.sources.cosmos.pages.FeedError": "HubNotRead",
+        "tidegate.sources.native.refusals.DroppedError": "HubNotRead",
         "tidegate.spark.desk_client.DeskError": "OfficeNotReached",
         "tidegate.spark.desk_client.RefusedError": "OfficeRefused",
         "tidegate.spark.office.OfficeError": "OfficeNotReached",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import json
+import pkgutil
 
 import pytest
 
+import tidegate.sources
 from tidegate.ports import SourceError
 from tidegate.slices.shape import SliceStorageError
 from tidegate.spark.desk_client import RefusedError
@@ -148,6 +150,18 @@ def test_what_cannot_be_reached_is_no_fault_of_the_events(kind: str) -> None:
     failure = failure_of(text)
     assert (failure.reason, failure.blames_events) == (OF_NO_EVENT[kind], False)
     assert f"{name}: the link is gone" in failure.message
+
+
+def test_every_error_of_a_source_is_known_to_be_no_fault_of_the_events() -> None:
+    for module in pkgutil.walk_packages(tidegate.sources.__path__, "tidegate.sources."):
+        importlib.import_module(module.name)
+    found, new = {SourceError}, [SourceError]
+    while new:
+        below = [each for each in new.pop().__subclasses__() if each.__module__[:8] == "tidegate"]
+        found.update(below)
+        new += below
+    names = {f"{each.__module__}.{each.__qualname__}" for each in found}
+    assert names <= OF_NO_EVENT.keys(), names - OF_NO_EVENT.keys()
 
 
 @pytest.mark.parametrize(
