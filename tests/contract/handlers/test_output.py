@@ -92,7 +92,7 @@ def handle(events, context):
     group.send("0", 0, 50)
     member = unread(group, "run", str(group.file), "--name", "a", "--log-format", "text")
     assert member.returncode == NOT_READ, member.stderr
-    assert member.stderr.count("standard output cannot be written: Broken pipe") == 1
+    assert member.stderr.count("tidegate: standard output cannot be written: Broken pipe") == 1
     group.start("b")
     group.wait_for_output("b", "reading", 60)
     group.wait_until_seen(50, 60)
