@@ -1,7 +1,7 @@
 """Payloads of the service, byte by byte, where a copy of the recordings is at hand.
 
-The recordings are not part of the project: `TIDEGATE_RECORDINGS` names the folder that holds
-`service-payloads.json`. What they show is kept in `recorded.json`, which every run replays.
+The recordings are not part of the project: `TIDEGATE_RECORDINGS` names the file of payloads. What
+they show is kept in `recorded.json`, which every run replays.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from tidegate_hub.storage.store import Store
 
 @pytest.fixture
 def payloads() -> list[tuple[str, bytes]]:
-    folder = os.environ.get("TIDEGATE_RECORDINGS")
-    if not folder:
-        pytest.skip("TIDEGATE_RECORDINGS is not set: it names the folder of service-payloads.json")
-    listed = json.loads((Path(folder) / "service-payloads.json").read_text())
+    file = os.environ.get("TIDEGATE_RECORDINGS")
+    if not file:
+        pytest.skip("TIDEGATE_RECORDINGS names no file of recorded payloads")
+    listed = json.loads(Path(file).read_text(encoding="utf-8"))
     return [(each["link"], bytes.fromhex(each["payload_hex"])) for each in listed]
 
 
