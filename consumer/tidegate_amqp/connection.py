@@ -68,35 +68,38 @@ class Connection:
         return self._rest is not None
 
     def receive(self, data: bytes, now: float = 0.0) -> list[Event]:
-        """Takes bytes from the peer and gives what happened."""
+        """Takes bytes from the peer and gives what happened. The list belongs to the caller."""
         events: list[Event] = []
         self._events = events
         self._last_received = now
-        if self.is_closed:
-            return events
-        try:
-            buffer, index, size = self._arrived(data)
-            while not self.handshake.is_done:
-                used = self.handshake.take(buffer, index, size)
-                if used == 0:
-                    if index < size:
-                        self._reader.keep(buffer, index)
-                    return events
-                index += used
-            skip = self.runs.skip if self.runs.is_wanted else None
-            left = self.settings.frames_a_turn
-            for each in self._reader.frames(buffer, index, size, skip):
-                if not self._take(each):
-                    break
-                if left is not None:
-                    left -= 1
-                    if not left:
-                        self._rest = (buffer, each.end) if each.end < size else None
-                        break
-        except AmqpError as error:
-            self.fail(error)
-        self._flush_settled()
+        if not self.is_closed:
+            try:
+                self._handle(*self._arrived(data))
+            except AmqpError as error:
+                self.fail(error)
+            self._flush_settled()
+        # A connection that is quiet must not hold the payloads that came last.
+        self._events = []
         return events
+
+    def _handle(self, buffer: bytes, index: int, size: int) -> None:
+        while not self.handshake.is_done:
+            used = self.handshake.take(buffer, index, size)
+            if used == 0:
+                if index < size:
+                    self._reader.keep(buffer, index)
+                return
+            index += used
+        skip = self.runs.skip if self.runs.is_wanted else None
+        left = self.settings.frames_a_turn
+        for each in self._reader.frames(buffer, index, size, skip):
+            if not self._take(each):
+                break
+            if left is not None:
+                left -= 1
+                if not left:
+                    self._rest = (buffer, each.end) if each.end < size else None
+                    break
 
     def _arrived(self, data: bytes) -> tuple[bytes, int, int]:
         """The data to handle now: a buffer, the index of the next frame, and the size."""

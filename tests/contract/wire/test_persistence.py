@@ -182,6 +182,6 @@ def test_bodies_beyond_the_memory_budget_are_served_from_disk(
         body = b" " + b"x" * 1_000
         for first in range(0, 40_000, 800):
             store(hub, "0", *(b"%d" % number + body for number in range(first, first + 800)))
-        assert hub.resident_bytes - before < 25 << 20
+        assert hub.resident_bytes - before < 18 << 20
         assert [each.number for each in read_all(hub, "0")] == [*range(40_000)]
-        assert hub.resident_bytes - before < 30 << 20
+        assert hub.resident_bytes - before < 18 << 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -46,6 +47,14 @@ def two_senders(**limits: int) -> Pair:
         link.grant(10)  # type: ignore[attr-defined]
     pair.pump()
     return pair
+
+
+def test_a_connection_keeps_nothing_of_a_delivery_that_it_gave_to_its_owner() -> None:
+    server = two_senders().server
+    events = tell(server, part(0, 0, more=False), payload=KILO)
+    delivery = one(events, Delivery)
+    del events
+    assert [each for each in gc.get_referrers(delivery) if isinstance(each, list)] == []
 
 
 def test_deliveries_that_are_not_whole_are_bounded_for_all_links_together() -> None:
