@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -20,6 +21,12 @@ pytest.register_assert_rewrite("contract.hub.python")
 settings.register_profile("tidegate", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("TIDEGATE_EXAMPLES", "tidegate"))
+
+
+# Programs respect `nohup`. Under it the suite goes on too, but a signal that is handled and not
+# ignored is not inherited by the programs that the tests start.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda _number, _frame: None)
 
 
 @pytest.fixture(scope="session")
