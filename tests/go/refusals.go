@@ -25,7 +25,8 @@ func unknownHub(ctx context.Context, stage *stage) error {
 		return err
 	}
 	_, err = producer.NewEventDataBatch(ctx, nil)
-	return refused(err, "not-found")
+	// The token for it is refused before a link is attached, and the client words it like this.
+	return refused(err, "status code 404")
 }
 
 func unknownGroup(ctx context.Context, stage *stage) error {
