@@ -154,7 +154,7 @@ class Decisions:
         self.note(
             "a wish for fewer pods: the roster names who leaves", group.rosters[-1][0] - begun
         )
-        leaving = group.rosters[-1][1].leaving
+        leaving = set(group.rosters[-1][1].leaving)
         self._until(lambda: not leaving & set(group.owners.values()))
         empty = time.monotonic()
         done = self._kubes.wait(lambda: self._replicas(name) == PODS, 60, "a scale-in")

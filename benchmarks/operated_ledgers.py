@@ -76,7 +76,7 @@ class Group:
 
     def share(self) -> None:
         """Everybody who stays has an equal share, by as few moves as will do."""
-        leaving = self.roster.leaving if self.roster is not None else frozenset()
+        leaving = self.roster.leaving if self.roster is not None else ()
         there = [name for name in sorted(self.lives) if name not in leaving] or sorted(self.lives)
         there = [name for name in there if not self.lives[name].is_dead]
         if not there:

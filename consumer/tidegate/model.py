@@ -202,7 +202,8 @@ class Roster:
     etag: str = ""
     generation: int = 0
     expected: tuple[MemberName, ...] = ()
-    leaving: frozenset[MemberName] = frozenset()
+    # In the order in which they end.
+    leaving: tuple[MemberName, ...] = ()
     pins: Mapping[PartitionId, MemberName] = field(default_factory=lambda: MappingProxyType({}))
     # Partitions that nobody reads for now.
     paused: frozenset[PartitionId] = frozenset()

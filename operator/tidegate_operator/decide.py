@@ -142,7 +142,7 @@ class _Round:
                 roster=written,
                 breaks=broken,
                 deletion_costs=scale_in.deletion_costs(observation.pods, roles.victims),
-                leaving=roles.leaving,
+                leaving=frozenset(roles.leaving),
                 again_s=_SOON_S if is_soon else _WAITING_S if is_under_way else self._later(),
                 is_settled=not (is_soon or is_under_way),
                 doing=self._doing(roles, doing),
@@ -198,7 +198,7 @@ class _Round:
     def _replicas(self, roles: Roles, *, is_touched: bool) -> tuple[int | None, str]:
         """The replicas to write, and what there is to say of those who are too many."""
         observation, now = self._observation, self._observation.now
-        leaving = self._seen.leaving if is_touched else frozenset()
+        leaving = self._seen.leaving if is_touched else ()
         told = {name: self._memory.told.get(name, now) for name in roles.victims if name in leaving}
         self._memory = replace(self._memory, told=told)
         workload = observation.workload

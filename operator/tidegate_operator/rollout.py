@@ -16,7 +16,8 @@ Rules:
 - Pods are expected in the order in which they were made, so that in a rollout each partition moves
   once. Who has not been seen for `ABSENT_LIMIT_S` is expected no longer.
 - Members whose pod is being deleted or has ended are leaving, and so are the dead: what they leave
-  behind goes to others at once.
+  behind goes to others at once. They end before the members whose pods will be deleted later. In
+  both groups the roster's order is kept. Members deal partitions out in this order.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class Roles:
     expected: tuple[MemberName, ...]
     # Pods of the Deployment that shall go, the first to go first.
     victims: tuple[MemberName, ...]
-    # Everybody who shall hand over: victims that may come or are there, and members whose pods end
-    # by themselves.
-    leaving: frozenset[MemberName]
+    # All members that must hand over: victims that may come or are there, and members whose pods
+    # end without the operator's doing. In the order in which they end.
+    leaving: tuple[MemberName, ...]
     # Pods that were waited for long enough.
     given_up: frozenset[MemberName]
     # Live pods of the Deployment, and how many of them are of the revision that new pods get.
@@ -98,13 +99,15 @@ def roles_of(
     if any(pod.place is not None for pod in ours):
         first = _by_place(ours, revision, wanted)
     elif surplus > 0:
-        rank = _Rank(observation, listing, seen.leaving | set(chosen), revision, given_up)
+        rank = _Rank(observation, listing, {*seen.leaving, *chosen}, revision, given_up)
         rank.has_begun = not _is_nothing_given(ours, revision, given_up, alive, surplus)
         first = sorted(ours, key=rank.of)[:surplus]
     victims = tuple(pod.name for pod in first)
     ending = {pod.name for pod in observation.pods if not is_live(pod)} & set(alive)
     # Who never came has nothing to hand over, and need not be told again and again.
-    leaving = frozenset({*victims, *ending, *dead}) - given_up
+    order = {name: turn for turn, name in enumerate((*seen.leaving, *victims))}
+    first_to_end = sorted({*ending, *dead}, key=lambda name: (order.get(name, len(order)), name))
+    leaving = dict.fromkeys(name for name in (*first_to_end, *victims) if name not in given_up)
     return Roles(
         expected=tuple(
             pod.name
@@ -112,7 +115,7 @@ def roles_of(
             if pod.name not in leaving and pod.name not in given_up and pod.name not in victims
         ),
         victims=victims,
-        leaving=leaving,
+        leaving=tuple(leaving),
         given_up=given_up,
         live=len(ours),
         current=sum(_is_current(pod, revision) for pod in ours),

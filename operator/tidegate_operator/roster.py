@@ -31,7 +31,7 @@ def intended(
     listing: Listing,
     wish: Wish,
     expected: tuple[MemberName, ...],
-    leaving: frozenset[MemberName],
+    leaving: tuple[MemberName, ...],
 ) -> Roster:
     """What the roster shall say."""
     seen = standing(listing)
@@ -57,8 +57,10 @@ def is_said(seen: Roster, wish: Roster, alive: Collection[MemberName]) -> bool:
         or seen.rewinds != wish.rewinds
     ):
         return False
-    # Who shall leave is told before it joins; who has gone may stay on it.
-    if not wish.leaving <= seen.leaving or not seen.leaving & present <= wish.leaving:
+    # A member can be marked before it joins, and may stay marked when it has gone. Members use the
+    # order, so it must be right as well.
+    marked = tuple(name for name in seen.leaving if name in wish.leaving)
+    if marked != wish.leaving or not present & set(seen.leaving) <= set(wish.leaving):
         return False
     # While something goes on, the order of those who are expected matters as well.
     return _waited_for(seen, alive) == _waited_for(wish, alive) and (

@@ -245,8 +245,9 @@ def _leaving(observation: Observation) -> frozenset[MemberName]:
     if listing is None:
         return frozenset()
     roster = listing.roster
-    told = roster.leaving if roster is not None else frozenset()
-    return told | {name for name, each in listing.members.items() if each.is_leaving}
+    marked = roster.leaving if roster is not None else ()
+    leaving = (name for name, each in listing.members.items() if each.is_leaving)
+    return frozenset((*marked, *leaving))
 
 
 def _is_settled(

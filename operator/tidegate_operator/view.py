@@ -68,7 +68,7 @@ class GroupView:
         if self.listing is None:
             return ()
         members, roster = self.listing.members, self.listing.roster
-        gone = self.steps.leaving | (roster.leaving if roster is not None else frozenset())
+        gone = self.steps.leaving.union(roster.leaving if roster is not None else ())
         alive = {name for name, presence in members.items() if presence.is_alive}
         ready = (pod.name for pod in self.pods if pod.is_ready and pod.revision)
         return tuple(name for name in ready if name not in alive | gone)

@@ -94,7 +94,7 @@ _PRESENCE = Presence(
 _ROSTER = Roster(
     generation=3,
     expected=("a", "b"),
-    leaving=frozenset(("b",)),
+    leaving=("b",),
     pins=MappingProxyType({"0": "a"}),
     paused=frozenset(("1",)),
     rewinds=(Rewind("r", "0"), Rewind("s", "1", at=5.0)),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 WHO = "operator"
 _TICK_S = 0.25
-_LIST_S, _LIST_SETTLED_S = 1.0, 5.0
+_LIST_SETTLED_S = 5.0
 _API_S = 0.02
 # A listing that is on its way is waited for, for so long.
 _PATIENCE_S = 1.0
@@ -86,12 +86,13 @@ class OperatorLoop:
                 return
             self._is_listing = False
             now = self._world.clock.now
-            self._list_at = now + _LIST_S
+            least_s = self._world.operator_script.lists_s
+            self._list_at = now + least_s
             if isinstance(reply, Listing):
                 self._view = LedgerView(reply, asked_at)
                 self._decide(now)
                 # As a round does: what it has found says when the next one is.
-                again_s = min(max(self.found.again_s, _LIST_S), _LIST_SETTLED_S)
+                again_s = min(max(self.found.again_s, least_s), _LIST_SETTLED_S)
                 self._list_at = max(self._list_at, now + again_s)
 
         self._world.storage.call(self.who, self.who, List(), done)

@@ -107,7 +107,7 @@ class Operator:
             "",
             self._generation,
             facts.expected,
-            frozenset(facts.leaving),
+            tuple(facts.leaving),
             dict(facts.pins),
             frozenset(facts.paused),
             facts.is_paused,

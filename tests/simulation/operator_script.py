@@ -25,6 +25,12 @@ class OperatorScript:
     pods: int
     befalls: Befalls = ()
     start_s: float = 3.0
+    # From joining to the first good readiness probe.
+    probed_s: float = 1.5
+    # From the deletion of a pod until its process hears of it, at most: a kubelet that is busy.
+    stopped_s: float = 0.0
+    # How soon an operator lists the ledger again.
+    lists_s: float = 1.0
     # Shares of what an operator sends to the API server.
     api_lost: float = 0.0
     api_late: float = 0.0
@@ -46,6 +52,29 @@ def exact(
         patience_s=600.0,
     )
     return OperatorScript(base, pods, befalls)
+
+
+def rolled_out(seed: int, partitions: int, pods: int) -> OperatorScript:
+    """A rollout of a group whose partitions came to their owners in any order; nothing fails, and
+    the seed chooses all delays."""
+    dice = Random(f"rollout {seed}")
+    begun = 100.0 + dice.random() * 10.0
+    before = ((20.0, "scale", dice.randint(1, 5)), (55.0, "scale", pods))
+    script = exact(seed, partitions, pods, (*before, (begun, "roll", 2)), begun + 60.0)
+    base = replace(
+        script.base,
+        latency_s=dice.choice((0.005, 0.02, 0.08)),
+        handler_s=dice.choice((0.01, 0.05, 0.4)),
+        event_every_s=dice.choice((1.0, 2.0)),
+    )
+    return replace(
+        script,
+        base=base,
+        start_s=dice.choice((1.0, 2.0, 3.0, 6.0, 12.0)),
+        probed_s=dice.choice((0.2, 0.7, 1.5, 3.0)),
+        stopped_s=dice.choice((0.0, 0.5, 1.5)),
+        lists_s=dice.choice((0.1, 0.3, 1.0)),
+    )
 
 
 def draw(seed: int) -> OperatorScript:

@@ -26,8 +26,6 @@ from tidegate_operator.model import Observation, Steps, Wish
 
 _TICK_S = 0.25
 _GRACE_S = 45.0
-# From joining until its readiness probe says so: it reads the ledger, and then is asked.
-_PROBED_S = 1.5
 # From the last report of the kubelet until the object is gone.
 _REMOVED_AFTER_S = 1.0
 
@@ -183,14 +181,14 @@ class OperatorWorld(World):
         process = self._process(pod)
         if pod.running_since is not None and process is None:
             self.cluster.ended(pod, now)
-        ending = self._endings.get(pod.name)
+        ending, probed_s = self._endings.get(pod.name), self.operator_script.probed_s
         if pod.running_since is not None:
             presence = listing.members.get(pod.name)
             if presence is None or not presence.is_alive:
                 pod.joined_at = None
             elif pod.joined_at is None:
                 pod.joined_at = now
-            is_ready = pod.joined_at is not None and now >= pod.joined_at + _PROBED_S
+            is_ready = pod.joined_at is not None and now >= pod.joined_at + probed_s
             self.cluster.became_ready(pod, is_ready=is_ready and now >= pod.unheard_until)
             if ending is not None and now >= ending.kill_at:
                 self.kill_process(pod)
@@ -223,14 +221,21 @@ class OperatorWorld(World):
             and row.owner.name == pod.name
             and row.partition in tenures
         )
-        leaving = listing.roster.leaving if listing.roster is not None else frozenset()
-        takers = alive_members(listing) - leaving - {pod.name}
+        leaving = listing.roster.leaving if listing.roster is not None else ()
+        takers = alive_members(listing) - {*leaving, pod.name}
         is_by_hand = now - self._sized_by_hand_at < 1.0
         told_s = now - self._told.get(pod.name, now)
         how = "by hand" if is_by_hand else why
         self.journal.stopped.append(Stopped(now, pod.name, how, held, bool(takers), told_s))
         if process is not None:
+            self._stop(process)
+
+    def _stop(self, process: Process) -> None:
+        late_s = self.operator_script.stopped_s
+        if not late_s:
             process.stop()
+        else:
+            self.clock.after(late_s * self.dice.random(), process.stop)
 
     # --- the end
 

@@ -16,9 +16,9 @@ from simulation import operator_checks, scenarios
 from simulation.history import Did
 from simulation.judge import judge
 from simulation.operator_run import problems_of, trace
-from simulation.operator_script import NAMES, OperatorScript, draw, exact
+from simulation.operator_script import NAMES, OperatorScript, draw, exact, rolled_out
 from simulation.operator_world import OperatorWorld
-from simulation.scenarios import CHANGE_AT, Figures, figures
+from simulation.scenarios import CHANGE_AT, Figures, figures, percentile
 from simulation.script import Kind
 from tidegate.ports import Break, WriteRoster
 from tidegate_operator import breaks, roster, scale_in
@@ -111,6 +111,28 @@ def test_in_a_rollout_each_partition_moves_once_and_nothing_is_handled_twice(see
     assert got.duplicates == 0
     assert got.idle(0.95) < 2.0
     assert {stopped.why for stopped in world.journal.stopped} == {"rolled"}
+
+
+ROLLOUTS = 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("partitions", [PARTITIONS, PARTITIONS + 1, 23])
+def test_in_a_rollout_each_partition_moves_once_however_slow_each_part_of_the_cluster_is(
+    partitions: int,
+) -> None:
+    moves, idle = {}, []
+    for seed in range(ROLLOUTS):
+        script = rolled_out(seed, partitions, PODS)
+        world = OperatorWorld(script)
+        facts = world.run()
+        got = figures(world.records, script.befalls[-1][0])
+        assert judge(world.records, facts) == [], seed
+        assert got.duplicates == 0, seed
+        moves[seed] = got.moves
+        idle += got.idle_s
+    assert set(moves.values()) == {partitions}, moves
+    print(f"\n{ROLLOUTS} rollouts: idle p95 {percentile(sorted(idle), 0.95):.2f} s")
 
 
 @pytest.mark.parametrize("seed", [1, 2, 4])

@@ -92,8 +92,10 @@ class Counted:
         blobs: ContainerClient,
         ledger: LedgerWatch,
         partitions: int = PARTITIONS,
+        sender: str = "sender",
     ) -> None:
         self.group = group
+        self._sender = sender
         self.log = HandledLog(file)
         self.ledger = ledger
         self._file = file
@@ -159,42 +161,52 @@ class Counted:
     def stop_sending(self) -> int:
         """Ends the sender; how many events each partition was sent, all accepted by the hub."""
         kubectl = self.group.kubectl
-        kubectl.said("exec", "sender", "--", "touch", _STOP)
-        assert kubectl.until_ended("sender")["exitCode"] == 0, kubectl.log("sender")
-        return int(kubectl.log("sender").splitlines()[-1])
+        kubectl.said("exec", self._sender, "--", "touch", _STOP)
+        assert kubectl.until_ended(self._sender)["exitCode"] == 0, kubectl.log(self._sender)
+        return int(kubectl.log(self._sender).splitlines()[-1])
 
 
 @contextlib.contextmanager
-def counted_group(release: Release, folder: Path, storage: str) -> Iterator[Counted]:
-    """The group with its pods, reading what the sender sends."""
+def counted_group(
+    release: Release,
+    folder: Path,
+    storage: str,
+    *,
+    hub: str = HUB,
+    partitions: int = PARTITIONS,
+    pods: int = PODS,
+) -> Iterator[Counted]:
+    """The group of a hub's name with its pods, reading what the sender sends."""
     handler = (_HERE / "appending_handler.py").read_text(encoding="utf-8")
     sender = (_HERE / "endless_sender.py").read_text(encoding="utf-8")
     # On every node, so that each can be hit.
     tolerations = [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}]
     with contextlib.ExitStack() as stack:
-        blobs = ContainerClient.from_connection_string(storage, f"{HUB}-seen")
+        blobs = ContainerClient.from_connection_string(storage, f"{hub}-seen")
         stack.enter_context(blobs).create_container()
-        for partition in range(PARTITIONS):
+        for partition in range(partitions):
             blobs.get_blob_client(str(partition)).create_append_blob()
         release.inside.apply(
-            config_map("counted-handler", {"handler.py": handler}),
-            config_map("sender", {"sender.py": sender}),
+            config_map(f"{hub}-handler", {"handler.py": handler}),
+            config_map(f"{hub}-sender", {"sender.py": sender}),
         )
         group = a_group(
             release,
-            HUB,
-            hub=HUB,
-            handler={"configMap": "counted-handler", "code": "handler.py:handle"},
+            hub,
+            hub=hub,
+            handler={"configMap": f"{hub}-handler", "code": "handler.py:handle"},
             delivery={"checkpoint": {"everySeconds": CHECKPOINT_S}, "timeoutSeconds": 20},
             scaling={"min": 1, "max": 6},
-            replicas=PODS,
+            replicas=pods,
             template={"spec": {"tolerations": tolerations}},
         )
         ready = stack.enter_context(group)
-        ready.until_settled(PODS, 90)
-        release.inside.apply(sender_pod("sender", HUB, str(PARTITIONS), _STOP))
-        ledger = stack.enter_context(ledger_watch(storage, HUB))
-        counted = Counted(ready, folder / "seen.log", blobs, ledger)
+        ready.until_settled(pods, 90)
+        release.inside.apply(sender_pod(f"{hub}-sender", hub, str(partitions), _STOP))
+        ledger = stack.enter_context(ledger_watch(storage, hub))
+        counted = Counted(
+            ready, folder / "seen.log", blobs, ledger, partitions, sender=f"{hub}-sender"
+        )
         counted.until_read_on()
         yield counted
 

@@ -71,8 +71,8 @@ def group_file(
     return path
 
 
-def command(state: Path, *files: Path) -> list[str]:
-    more = ("--partitions", str(PARTITIONS), "--state", str(state))
+def command(state: Path, *files: Path, partitions: int = PARTITIONS) -> list[str]:
+    more = ("--partitions", str(partitions), "--state", str(state))
     return [sys.executable, "-m", "tidegate", "up", *map(str, files), *more]
 
 
@@ -85,7 +85,10 @@ def tools() -> dict[str, str]:
 class UpProcess:
     """See the module. Made by `up_process`."""
 
-    def __init__(self, folder: Path, files: tuple[Path, ...], environment: dict[str, str]) -> None:
+    def __init__(
+        self, folder: Path, files: tuple[Path, ...], environment: dict[str, str], partitions: int
+    ) -> None:
+        self.partitions = partitions
         self.state = folder / "state"
         self.seen = HandledLog(folder / "seen.log")
         self._folder = folder
@@ -94,7 +97,7 @@ class UpProcess:
         self.environment = {**os.environ, **tools(), **environment}
         with self._out.open("ab") as out:
             self.process = subprocess.Popen(
-                command(self.state, *files),
+                command(self.state, *files, partitions=partitions),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
@@ -175,7 +178,7 @@ class UpProcess:
             with (self._folder / "sender.txt").open("ab") as out:
                 self._senders.append(
                     subprocess.Popen(
-                        [sys.executable, str(_SENDER), connection, HUB, str(PARTITIONS),
+                        [sys.executable, str(_SENDER), connection, HUB, str(self.partitions),
                          str(rates)],
                         stdout=out, stderr=out,
                     )
@@ -207,9 +210,11 @@ class UpProcess:
 
 
 @contextlib.contextmanager
-def up_process(folder: Path, *files: Path, **environment: str) -> Iterator[UpProcess]:
+def up_process(
+    folder: Path, *files: Path, partitions: int = PARTITIONS, **environment: str
+) -> Iterator[UpProcess]:
     """One that runs until the block ends; nothing of it is left then."""
-    up = UpProcess(folder, files, environment)
+    up = UpProcess(folder, files, environment, partitions)
     try:
         yield up
     finally:

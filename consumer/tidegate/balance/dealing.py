@@ -6,10 +6,14 @@ Rules:
   moves have been made, the same rule deals out the others as before: nobody changes his mind while
   a hand-over is under way. Whoever has asked an owner for a partition comes first for it, within
   his count: then nobody does either when one more leaves meanwhile.
+- The partitions of leaving members are dealt out first, member by member: those of the first member
+  to end go to the first member that came. So in a rollout a new member receives all partitions of
+  one old member. Otherwise it could be full with partitions of the next member to end; the member
+  that ends now would find no room there, and its partitions would go to members that leave later.
 - For members that are absent we set aside first what is in good hands meanwhile: partitions of
   living owners. Orphans go to those who are present.
-- First it is settled how many each gets; which ones, in the order of the takers, present or not. So
-  when somebody who was expected arrives, nobody else's part of what has an owner changes.
+- First it is settled how many each gets; which ones, in the order in which the takers came, present
+  or not. So when an expected member arrives, the parts of the other members do not change.
 - A new partition goes to the first taker with room, present or not. So members that start at the
   same moment, each seeing itself alone, do not reach for the same partitions.
 """
@@ -59,22 +63,27 @@ def _deal_out(group: Group, result: Assignment, room: dict[MemberName, int]) -> 
     undealt = [p for p in group.partitions if p.id not in result]
     orphans = [p for p in undealt if p.id not in group.owners and not p.is_new]
     surplus = [p for p in undealt if group.owners.get(p.id) in group.takers]
-    left_behind = [p for p in undealt if group.owners.get(p.id) in group.leavers]
+    turns = {name: turn for turn, name in enumerate(group.leavers)}
+    left_behind = sorted(
+        (p for p in undealt if group.owners.get(p.id) in turns),
+        key=lambda partition: turns[group.owners[partition.id]],
+    )
     new = [p for p in undealt if p.id not in group.owners and p.is_new]
     present = list(group.stayers)
     absent = [name for name in group.takers if name not in group.weights]
-    _fill(orphans, [*present, *absent], result, room)
-    _fill([*surplus, *left_behind], [*absent, *present], result, room)
-    _fill(new, group.takers, result, room)
+    _fill(group, orphans, [*present, *absent], result, room)
+    _fill(group, [*left_behind, *surplus], [*absent, *present], result, room)
+    _fill(group, new, group.takers, result, room)
 
 
 def _fill(
+    group: Group,
     partitions: Sequence[PartitionFacts],
     order: Iterable[MemberName],
     result: Assignment,
     room: dict[MemberName, int],
 ) -> None:
-    """Room is filled in an order; which partition goes where is in the order of the takers."""
+    """Fill the room in an order; the takers are served in the order in which they came."""
     free = [name for name in order for _ in range(room[name])]
     counts = Counter(free[: len(partitions)])
     others = []
@@ -85,6 +94,7 @@ def _fill(
             room[partition.wanted_by] -= 1
         else:
             others.append(partition)
-    for partition, name in zip(others, sorted(counts.elements()), strict=False):
+    takers = sorted(counts.elements(), key=lambda name: (group.places[name], name))
+    for partition, name in zip(others, takers, strict=False):
         result[partition.id] = name
         room[name] -= 1

@@ -58,6 +58,8 @@ class Snapshot:
     # Who shall be a member when all is done, present or not, the oldest first: the last get the odd
     # partitions, which in a rollout spares a move. Empty: whoever is present.
     expected: tuple[MemberName, ...] = ()
+    # The leaving members in the order in which they end; any others end after these.
+    leaving: tuple[MemberName, ...] = ()
     band: float = DEFAULT_BAND
     busy_from: float = DEFAULT_BUSY_FROM
 

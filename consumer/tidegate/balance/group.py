@@ -9,6 +9,7 @@ Rules:
 - Loads become whole numbers, so that their sums are exact whatever the order.
 - Takers are the members between whom everything is shared out in the end: those who are present
   and stay, and those who are expected and still waited for.
+- The takers that came last replace the leaving members, one for one and in the same order.
 - A partition that somebody declines is pinned to one who does not: to its owner, if that is such a
   one, else by its place in the order, so that the choice stands while moves are under way. Where
   nobody present can have it, it is planned as if nobody declined it: who gets it tries again, and
@@ -41,7 +42,8 @@ class Group:
     loads: dict[PartitionId, int]
     takers: dict[MemberName, float]  # their weights, not all zero
     stayers: tuple[MemberName, ...]  # present and not leaving
-    leavers: tuple[MemberName, ...]  # present and leaving
+    leavers: tuple[MemberName, ...]  # present and leaving, in the order in which they end
+    heirs: dict[MemberName, MemberName]  # by leaver: the taker that replaces it
     weights: dict[MemberName, float]  # of everybody present, as they say
     places: dict[MemberName, int]  # of the takers: the order in which they came
     pins: dict[PartitionId, MemberName]  # to takers only; with what is declined
@@ -64,6 +66,7 @@ def group_of(snapshot: Snapshot) -> Group:
     ordered = sorted(snapshot.partitions, key=lambda partition: sort_key(partition.id))
     partitions = tuple(partition for partition in ordered if not partition.is_paused)
     decliners = _decliners(members)
+    places, leavers = _places(snapshot, takers), _leavers(snapshot, members)
     willing = {name: takers[name] for name in stayers if takers[name] > 0}
     given = _given_to_the_willing(ordered, decliners, willing)
     pinned = {p.id: p.pinned_to for p in partitions if p.pinned_to in takers and p.pinned_to}
@@ -73,9 +76,10 @@ def group_of(snapshot: Snapshot) -> Group:
         loads=_loads(partitions),
         takers=takers,
         stayers=stayers,
-        leavers=tuple(member.name for member in members if member.is_leaving),
+        leavers=leavers,
+        heirs=_heirs(leavers, places),
         weights=weights,
-        places=_places(snapshot, takers),
+        places=places,
         pins=pinned | given,
         declined={id: decliners[id] for id in given},
         band=snapshot.band,
@@ -128,6 +132,19 @@ def _given_to_the_willing(
             fixed = (name for name in (partition.pinned_to, partition.owner) if name in able)
             given[id] = next(fixed, None) or able[place % len(able)]
     return given
+
+
+def _leavers(snapshot: Snapshot, members: Iterable[MemberFacts]) -> tuple[MemberName, ...]:
+    order = {name: place for place, name in enumerate(snapshot.leaving)}
+    leaving = (member.name for member in members if member.is_leaving)
+    return tuple(sorted(leaving, key=lambda name: (order.get(name, len(order)), name)))
+
+
+def _heirs(
+    leavers: Collection[MemberName], places: Mapping[MemberName, int]
+) -> dict[MemberName, MemberName]:
+    last = sorted(places, key=lambda name: (-places[name], name))[: len(leavers)]
+    return dict(zip(leavers, reversed(last), strict=False))
 
 
 def _places(snapshot: Snapshot, takers: Iterable[MemberName]) -> dict[MemberName, int]:

@@ -7,7 +7,8 @@ Rules:
   else is in its place too, it stays hot down to the fair share: a load that wavers moves nothing.
   Not so where all are in their places without that: then nobody keeps a member for it, and to
   count it as hot would change what is fair for the others.
-- While members are awaited, no partition newly gets a member for itself: that would be undone.
+- While members are awaited, no partition newly gets a member for itself: that would be undone. Not
+  so the partition of a leaving member that owns nothing else: it goes to the heir of that member.
 - The member that keeps it is the one that makes for the fewest moves, its owner among equals.
 """
 
@@ -64,8 +65,12 @@ def _found(
         if load <= fair * stays_hot_at:
             break
         owner = group.owners.get(id)
-        keeper = _keeper(group, free, owned, owner, partitions_left / weight_left)
-        is_kept = keeper == owner and owned[keeper] == 1
+        heir = group.heirs.get(owner) if owner is not None and owned[owner] == 1 else None
+        if heir is not None and heir in free and not owned[heir]:
+            keeper, is_kept = heir, True
+        else:
+            keeper = _keeper(group, free, owned, owner, partitions_left / weight_left)
+            is_kept = keeper == owner and owned[keeper] == 1
         if not is_kept and (group.is_awaiting or load <= fair * (1 + group.band)):
             continue
         found[id] = keeper

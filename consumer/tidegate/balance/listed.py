@@ -10,6 +10,8 @@ Rules:
   nobody owns waits until the grace is over for all of them; who is `given_up` counts no more.
 - Another processor's partition is left out while that processor lives: it has no lease, so it
   lives as long as it writes its ownership again and again.
+- A member that has left, or announces that it stops, ends before other leaving members: it cannot
+  wait. The others end in the order of the roster.
 - A partition is new if nobody ever owned it, or if it was given up in order before the oldest
   tenure that now lives: then the group has started again since, and the partition may wait for the
   members that are expected. One whose owner died is an orphan, and waits for nobody.
@@ -56,6 +58,7 @@ def snapshot_of(
         members=tuple(_member(listing, name, roster) for name in sorted(alive)),
         partitions=_partitions(listing, ids, alive, roster, new),
         expected=tuple(expected),
+        leaving=first_to_go(stopping(listing) & alive, roster),
     )
 
 
@@ -64,7 +67,7 @@ def roster_of(listing: Listing, stale_s: float) -> Roster:
     roster = listing.roster or NO_ROSTER
     if listing.server_time - roster.written_at <= stale_s:
         return roster
-    return replace(roster, expected=(), leaving=frozenset())
+    return replace(roster, expected=(), leaving=())
 
 
 def alive_members(listing: Listing) -> frozenset[MemberName]:
@@ -72,6 +75,21 @@ def alive_members(listing: Listing) -> frozenset[MemberName]:
     present = {name for name, presence in listing.members.items() if presence.is_alive}
     owning = {name for row in listing.ownerships.values() if (name := _owner(row)) is not None}
     return frozenset(present | owning)
+
+
+def stopping(listing: Listing) -> frozenset[MemberName]:
+    """Members that announce that they stop, or have left: they cannot wait."""
+    members = listing.members
+    owners = {row.owner.name for row in listing.ownerships.values() if row.owner is not None}
+    leaving = {name for name, presence in members.items() if presence.is_leaving}
+    return frozenset(leaving | (owners - members.keys()))
+
+
+def first_to_go(stopping: Collection[MemberName], roster: Roster) -> tuple[MemberName, ...]:
+    """The leaving members in the order in which they end."""
+    order = {name: place for place, name in enumerate(roster.leaving)}
+    first = sorted(stopping, key=lambda name: (order.get(name, len(order)), name))
+    return (*first, *(name for name in roster.leaving if name not in stopping))
 
 
 def absent_since(
@@ -85,7 +103,7 @@ def absent_since(
     `before` is the answer for the listing before this one, and `roster` the one that counts.
     Whoever comes, or is struck off the roster, is forgotten, so each absence has a time of its own.
     """
-    absent = set(roster.expected) - set(alive) - roster.leaving
+    absent = set(roster.expected) - set(alive) - set(roster.leaving)
     return {name: before.get(name, listing.server_time) for name in sorted(absent)}
 
 

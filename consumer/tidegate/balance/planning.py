@@ -74,18 +74,23 @@ def _take_in(
     names: Iterable[MemberName],
     assignment: Assignment,
 ) -> None:
-    """Gives each to the present member that is the least full for its weight."""
+    """Give each to the present member that is the least full for its weight; among equals to the
+    one that came last: in a rollout the others will leave."""
     weights = usable({name: group.weights[name] for name in names})
     counts = Counter(assignment.values())
-    queue = [((counts[name] + 1) / weight, name) for name, weight in weights.items() if weight]
+
+    def turn(name: MemberName) -> tuple[float, int, MemberName]:
+        return (counts[name] + 1) / weights[name], -group.places.get(name, 0), name
+
+    queue = [turn(name) for name, weight in weights.items() if weight]
     heapq.heapify(queue)
     for id in homeless:
         if not queue:
             return
-        _, name = queue[0]
+        name = queue[0][-1]
         assignment[id] = name
         counts[name] += 1
-        heapq.heapreplace(queue, ((counts[name] + 1) / weights[name], name))
+        heapq.heapreplace(queue, turn(name))
 
 
 class _Reasons:

@@ -115,7 +115,7 @@ def roster_metadata(roster: Roster) -> dict[str, str]:
     content = {
         "generation": roster.generation,
         "expected": list(roster.expected),
-        "leaving": sorted(roster.leaving),
+        "leaving": list(roster.leaving),
         "pins": dict(roster.pins),
         "paused": sorted(roster.paused),
         "isPaused": roster.is_paused,
@@ -147,7 +147,7 @@ def read_roster(etag: str, modified_at: float, metadata: Mapping[str, str]) -> R
             etag=etag,
             generation=_typed(content.get("generation", 0), int),
             expected=tuple(_texts(content.get("expected", []))),
-            leaving=frozenset(_texts(content.get("leaving", []))),
+            leaving=tuple(_texts(content.get("leaving", []))),
             pins=_pins(content.get("pins", {})),
             paused=frozenset(_texts(content.get("paused", []))),
             is_paused=_typed(content.get("isPaused", False), bool),

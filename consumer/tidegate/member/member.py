@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tidegate import balance
+from tidegate.balance.listed import stopping
 from tidegate.member.announced import Loads
 from tidegate.member.ending import Ending
 from tidegate.member.flaws import Flaws
@@ -42,7 +43,7 @@ from tidegate.member.steps import NEVER
 from tidegate.member.taking import Taking
 from tidegate.member.tenure import Tenure
 from tidegate.member.tenures import Tenures
-from tidegate.member.view import Mine, Sight, sight_of, snapshot, stopping, told
+from tidegate.member.view import Mine, Sight, sight_of, snapshot, told
 from tidegate.model import Listing, Owner, PartitionId
 from tidegate.ports import CreateOwnership, List, ReadOwnership
 from tidegate.ports.lineage import FLAT, Lineage, Tiling

@@ -20,7 +20,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tidegate.balance import MemberFacts, PartitionFacts, Snapshot, snapshot_of
-from tidegate.balance.listed import absent_since, alive_members, roster_of
+from tidegate.balance.listed import (
+    absent_since,
+    alive_members,
+    first_to_go,
+    roster_of,
+    stopping,
+)
 from tidegate.model import NO_ROSTER, Listing, MemberName, PartitionId, Roster
 from tidegate.settings import MemberSettings
 
@@ -75,14 +81,6 @@ def told(sight: Sight) -> object:
     return sight.alive, held, present, said
 
 
-def stopping(listing: Listing) -> frozenset[MemberName]:
-    """Who is on the way out by their own word, or has left: they cannot wait."""
-    members = listing.members
-    owners = {row.owner.name for row in listing.ownerships.values() if row.owner is not None}
-    leaving = {name for name, presence in members.items() if presence.is_leaving}
-    return frozenset(leaving | (owners - members.keys()))
-
-
 def snapshot(
     sight: Sight, partitions: Iterable[PartitionId], mine: Mine, settings: MemberSettings
 ) -> Snapshot:
@@ -100,10 +98,13 @@ def snapshot(
     is_leaving = mine.is_leaving or name in sight.roster.leaving
     others = [member for member in shown.members if member.name != name]
     me = MemberFacts(name, settings.weight, is_leaving, mine.declines)
+    hurried = stopping(sight.listing) & sight.alive
+    hurried = hurried | {name} if mine.is_leaving else hurried - {name}
     return replace(
         shown,
         members=tuple(sorted([*others, me], key=lambda member: member.name)),
         partitions=tuple(_known(facts, sight, mine, name) for facts in shown.partitions),
+        leaving=first_to_go(hurried, sight.roster),
     )
 
 

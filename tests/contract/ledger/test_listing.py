@@ -39,7 +39,7 @@ async def test_a_listing_shows_the_whole_group_by_the_services_clock(world: Worl
     roster = Roster(
         generation=3,
         expected=("r", "s"),
-        leaving=frozenset({"s"}),
+        leaving=("s",),
         pins={"0": "r"},
         paused=frozenset({"1"}),
         is_paused=True,

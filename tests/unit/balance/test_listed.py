@@ -105,7 +105,7 @@ def test_weights_are_those_that_members_state() -> None:
 
 ROSTER = Roster(
     expected=("a", "b", "c"),
-    leaving=frozenset({"b"}),
+    leaving=("b",),
     pins={"0": "a"},
     paused=frozenset({"1"}),
     written_at=NOW - 30,
@@ -116,6 +116,14 @@ def test_a_fresh_roster_says_who_is_expected_and_who_is_leaving() -> None:
     made = snapshot_of(listing(presence("a"), presence("b"), roster=ROSTER), ["0", "1"])
     assert made.expected == ("a", "c")
     assert [member.is_leaving for member in made.members] == [False, True]
+
+
+def test_a_member_that_announces_its_end_ends_before_those_that_the_roster_names_first() -> None:
+    roster = replace(ROSTER, leaving=("a", "b", "c"))
+    members = presence("a"), presence("b"), replace(presence("c"), is_leaving=True)
+    assert snapshot_of(listing(*members, roster=roster), ["0"]).leaving == ("c", "a", "b")
+    gone = listing(presence("a"), presence("c"), ownership("0", "b"), roster=roster)
+    assert snapshot_of(gone, ["0"]).leaving == ("b", "a", "c"), "`b` has left its name on a lease"
 
 
 def test_a_stale_roster_voids_who_is_expected_and_leaving_and_nothing_else() -> None:
@@ -135,7 +143,7 @@ def test_a_group_that_is_paused_has_all_partitions_paused() -> None:
 
 
 def test_each_absence_has_a_time_of_its_own() -> None:
-    roster = replace(ROSTER, leaving=frozenset(), written_at=NOW + 50)
+    roster = replace(ROSTER, leaving=(), written_at=NOW + 50)
 
     def after(before: Mapping[str, float], seen: Listing) -> dict[str, float]:
         return absent_since(before, seen, alive_members(seen), roster_of(seen, 60.0))
@@ -152,7 +160,7 @@ def test_each_absence_has_a_time_of_its_own() -> None:
 
 
 def test_whoever_is_given_up_is_expected_no_more() -> None:
-    seen = listing(presence("a"), roster=replace(ROSTER, leaving=frozenset()))
+    seen = listing(presence("a"), roster=replace(ROSTER, leaving=()))
     assert snapshot_of(seen, ["0"], given_up={"c"}).expected == ("a", "b")
 
 

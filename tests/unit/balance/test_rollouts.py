@@ -7,8 +7,8 @@ step the plan is carried out, move by move in any order, until nothing moves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import pytest
@@ -40,15 +40,22 @@ class Rollout:
     dice: Random
     moved: Counter[str] = field(default_factory=Counter)
     fewest: int = 0  # the sum of the minimum of each step
+    leaving: Sequence[str] = ()  # in the order in which they end
+    # Whether a member may end before it has handed everything over.
+    may_release: bool = False
 
     def step(
         self, present: Sequence[str], leaving: Sequence[str] = (), expected: Sequence[str] = ()
     ) -> None:
-        self.group = with_members(self.group, members(present, leaving), expected)
+        self.group = replace(
+            with_members(self.group, members(present, leaving), expected),
+            leaving=tuple(self.leaving),
+        )
         self.fewest += fewest_moves(self.group)
         while moves := plan(self.group).moves:
             move = self.dice.choice(moves)
-            assert move.source is not None, f"{move.partition} was idle: {move.reason}"
+            is_idle = move.source is None
+            assert self.may_release or not is_idle, f"{move.partition} was idle: {move.reason}"
             self.moved[move.partition] += 1
             self.group = after(self.group, [move])
 
@@ -56,12 +63,19 @@ class Rollout:
         return counts_of(self.group)[name]
 
 
-def begin(size: int, partitions: int, seed: int) -> tuple[Rollout, list[str], list[str]]:
+def begin(
+    size: int, partitions: int, seed: int, loads: Sequence[float] = ()
+) -> tuple[Rollout, list[str], list[str]]:
     """The rollout, the old members in the order in which they go, the new ones as they come."""
     dice = Random(seed)
     old = list(names(size, "old"))
     group = Snapshot(members(old), unowned(partitions))
-    rollout = Rollout(carried_out(group, plan(group)), dice)
+    if loads:
+        loaded = zip(group.partitions, loads, strict=True)
+        group = replace(group, partitions=tuple(replace(p, load=load) for p, load in loaded))
+    while not (made := plan(group)).is_settled:
+        group = carried_out(group, made)
+    rollout = Rollout(group, dice)
     # Names of pods are random: the new may sort before the old or after.
     new = [f"{dice.choice('az')}new{number:02}" for number in range(size)]
     return rollout, dice.sample(old, size), dice.sample(new, size)
@@ -139,6 +153,51 @@ def test_a_new_member_that_comes_before_the_old_is_marked_costs_the_minimum_of_e
     assert_over(rollout, new, partitions)
     assert rollout.moved.total() == rollout.fewest
     assert rollout.moved.total() <= 2 * partitions
+
+
+@pytest.mark.parametrize("size", range(3, 17))
+@pytest.mark.parametrize("partitions", [16, 17, 32, 45])
+def test_each_partition_moves_once_when_the_next_is_marked_before_the_last_has_handed_over(
+    size: int, partitions: int
+) -> None:
+    """Kubernetes makes the next new pod and ends the old one in the same moment."""
+    rollout, old, new = begin(size, partitions, seed=size)
+    # An odd partition may wait for the next new member, and is released then.
+    rollout.may_release = bool(partitions % size)
+    roll_with_overlap(rollout, old, new)
+    assert_over(rollout, new, partitions)
+    assert rollout.moved == {str(number): 1 for number in range(partitions)}
+
+
+def roll_with_overlap(rollout: Rollout, old: Sequence[str], new: Sequence[str]) -> None:
+    for done in range(1, len(old)):
+        going, next_going = old[done - 1], old[done]
+        expected = [*old[done + 1 :], *new[: done + 1]]
+        rollout.leaving = [going, next_going]
+        here = [*old[done - 1 :], *new[:done]]
+        rollout.step(here, [going, next_going], expected)
+        assert rollout.owned(going) <= rollout.may_release, "it has handed everything over"
+        rollout.leaving = [next_going]
+        rollout.step([name for name in here if name != going], [next_going], expected)
+    rollout.step([old[-1], *new], [old[-1]], new)
+    rollout.step(new)
+
+
+LOADS: dict[str, Callable[[Random], float]] = {
+    "about equal": lambda dice: 0.1 * dice.uniform(0.5, 1.5),
+    "a few times as high as others": lambda dice: 0.05 * dice.paretovariate(1.5),
+    "one above all others": lambda dice: 1.0 if dice.random() < 0.06 else 0.05,
+}
+
+
+@pytest.mark.parametrize("loads", LOADS)
+def test_each_partition_moves_once_then_whatever_the_loads_are(loads: str) -> None:
+    for seed in range(30):
+        dice = Random(seed)
+        drawn = [LOADS[loads](dice) for _ in range(16)]
+        rollout, old, new = begin(4, 16, seed, drawn)
+        roll_with_overlap(rollout, old, new)
+        assert rollout.moved == {str(number): 1 for number in range(16)}, seed
 
 
 @pytest.mark.parametrize("size", SIZES)

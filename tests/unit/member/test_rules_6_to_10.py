@@ -160,7 +160,7 @@ def test_rule_10_a_rewind_mends_a_position_that_the_source_does_not_let_be_opene
 
 def test_rule_10_a_stale_roster_says_no_more_who_leaves_and_still_says_what_is_paused() -> None:
     desk = Desk("0", "1")
-    roster = Roster(leaving=frozenset({"a"}), paused=frozenset({"1"}), written_at=desk.now)
+    roster = Roster(leaving=("a",), paused=frozenset({"1"}), written_at=desk.now)
     desk.ledger.perform_at(WriteRoster(roster, ""), desk.now)
     desk.now += 121.0
     desk.join("a")

@@ -56,6 +56,13 @@ def test_a_member_sees_itself_before_any_listing_does() -> None:
     ]
 
 
+def test_a_member_that_stops_ends_before_others_that_the_roster_names() -> None:
+    roster = Roster(leaving=("other", "me"), written_at=NOW)
+    shown = listing(loads={"me": {}, "other": {}}, roster=roster)
+    assert seen(shown, NOTHING).leaving == ("other", "me")
+    assert seen(shown, replace(NOTHING, is_leaving=True)).leaving == ("me", "other")
+
+
 def test_a_member_that_stops_is_leaving_before_it_has_said_so() -> None:
     made = seen(listing(loads={"me": {}}), replace(NOTHING, is_leaving=True))
     assert [one.is_leaving for one in made.members] == [True]

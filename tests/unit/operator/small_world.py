@@ -138,7 +138,7 @@ class SmallWorld(SmallGroup):
             return
         self.members[pod.name].is_leaving = True
         held = [p for p, owner in self.owners().items() if owner == pod.name]
-        leaving = self.roster.leaving if self.roster is not None else frozenset()
+        leaving = self.roster.leaving if self.roster is not None else ()
         takers = [m for m in self.members.values() if not m.is_leaving and m.name not in leaving]
         told_s = self.now - self.told_at.get(pod.name, self.now)
         is_excused = self.now - self._sized_by_hand_at < 2.0 or pod.name in self._marked_late

@@ -83,7 +83,7 @@ def test_who_has_left_as_the_roster_says_is_not_waited_for() -> None:
     seen = group(2, 4)
     seen.give_away(["m1"], "m0")
     del seen.members["m1"]
-    seen.roster = Roster("e", 1, ("m0",), leaving=frozenset(("m1",)), written_at=SERVER_NOW)
+    seen.roster = Roster("e", 1, ("m0",), leaving=("m1",), written_at=SERVER_NOW)
     assert looked(seen).says("Balanced") == ("True", "Balanced")
     seen.roster = None
     assert looked(seen, Steps(leaving=frozenset(("m1",)))).says("Balanced") == ("True", "Balanced")

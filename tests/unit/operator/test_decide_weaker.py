@@ -74,7 +74,7 @@ PLAYS: list[Play] = [
 
 
 def told_nothing(*arguments: Any) -> Roles:
-    return replace(rollout.roles_of(*arguments), leaving=frozenset())
+    return replace(rollout.roles_of(*arguments), leaving=())
 
 
 def expecting_nobody(*arguments: Any) -> Roster:

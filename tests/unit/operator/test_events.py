@@ -106,7 +106,7 @@ def test_members_that_hand_over_are_told_once_by_name() -> None:
     assert looks.look(after_s=1.0, steps=steps).events == [("Normal", "HandingOver")]
     assert looks.notices[0].note == "Member m1 hands over its partitions, and will go."
     assert looks.look(after_s=1.0, steps=steps).events == []
-    looks.seen.roster = Roster("e", 1, leaving=frozenset({"m1"}), written_at=SERVER_NOW)
+    looks.seen.roster = Roster("e", 1, leaving=("m1",), written_at=SERVER_NOW)
     assert looks.restart().look(after_s=1.0).events[:1] != [("Normal", "HandingOver")]
 
 

@@ -105,7 +105,7 @@ def test_a_partition_that_the_source_does_not_let_us_read_is_not_read() -> None:
 def test_a_member_that_is_told_to_leave_and_owns_nothing_any_more_is_ready() -> None:
     """Taken for not ready it would be ended at once, and beside it whoever is due then."""
     board = Board("pod-1")
-    roster = Roster(leaving=frozenset({"pod-1"}))
+    roster = Roster(leaving=("pod-1",))
     seen = replace(listing({"0": "pod-2"}, ("pod-1", "pod-2")), roster=roster)
     tell(board, facts.PartitionsKnown(NOW, ("0",)), facts.Listed(NOW, seen))
     assert Health(board, NOW).ready(NOW).is_good
