@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,9 +64,27 @@ def connection_string(port: int) -> str:
     )
 
 
+class Azurite:
+    """One of a test's own. Made by `own_azurite`."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
+        self.port = port
+        self.connection_string = connection_string(port)
+        self._process = process
+
+    @contextlib.contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Connections stay open, and nothing is answered, until the end of the block."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
+
 @contextlib.contextmanager
-def azurite_process(directory: Path, *options: str) -> Iterator[int]:
-    """Start Azurite, await it, yield its port, stop it. Logs go to the directory."""
+def own_azurite(directory: Path, *options: str) -> Iterator[Azurite]:
+    """Start Azurite, await it, yield it, stop it. Logs go to the directory."""
     log = directory / "azurite.log"
     command = [
         node_program(),
@@ -86,10 +105,18 @@ def azurite_process(directory: Path, *options: str) -> Iterator[int]:
         return int(found[1]) if found else 0
 
     try:
-        yield wait_until(port, READY_SECONDS, "Azurite to listen", detail=said)
+        wait_until(port, READY_SECONDS, "Azurite to listen", detail=said)
+        yield Azurite(process, port())
     finally:
         process.terminate()
         process.wait(timeout=STOP_SECONDS)
+
+
+@contextlib.contextmanager
+def azurite_process(directory: Path, *options: str) -> Iterator[int]:
+    """The port of one."""
+    with own_azurite(directory, *options) as azurite:
+        yield azurite.port
 
 
 @contextlib.contextmanager

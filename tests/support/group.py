@@ -124,6 +124,17 @@ class Group(MemberLogs):
                 raise ChildProcessError(f"member {name} ended with {code}:\n{said[-3000:]}")
         return at
 
+    def ends_within(self, name: str, seconds: float) -> bool:
+        """Whether a member that was asked to stop ends; one that does not is killed, as Kubernetes
+        does it."""
+        try:
+            self._processes[name].wait(max(seconds, 0.0))
+        except subprocess.TimeoutExpired:
+            self.kill(name)
+            return False
+        del self._processes[name]
+        return True
+
     def close(self) -> None:
         for process in self._processes.values():
             process.kill()

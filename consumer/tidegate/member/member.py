@@ -7,6 +7,9 @@ what others should give it (taking.py). Each partition's own life is in tenure.p
 Rules: (numbers as in docs/ledger.md)
 - 6: it owns and wants nothing until its presence is held.
 - One listing a tick; ticks are fast only while something changes.
+- A member that stops while the ledger does not answer drains all its partitions at once: it takes
+  no more events that it might not be able to checkpoint. One that does not stop continues while its
+  leases hold.
 """
 
 from __future__ import annotations
@@ -51,6 +54,9 @@ from tidegate.settings import MemberSettings
 
 # Ticks stay fast this long after the last sign of change, so that what follows it is seen at once.
 _CALM_AFTER_S = 3.0
+# For a member that stops, a listing without an answer after this time means that storage hangs:
+# usually the answer takes a few hundredths of a second.
+_DOUBT_S = 1.0
 # The lease of the member blob, as `Remember` names it.
 PRESENCE: PartitionId = ""
 
@@ -94,6 +100,9 @@ class Member:
         self._is_stopping = False
         # When it is asked to stop: until then it waits for others to want what it has.
         self._patient_until = NEVER
+        self._is_patient = True
+        # Whether the last listing came.
+        self._has_listed = False
         self.is_stopped = False
         self._remembered: tuple[tuple[PartitionId, str], ...] = ()
 
@@ -105,7 +114,22 @@ class Member:
         if self.is_stopped:
             return NEVER
         list_at = NEVER if self._is_listing else self._list_at
-        return min(self._membership.wake_at, list_at, self._tenures.wake_at, self._taking.wake_at)
+        return min(
+            self._membership.wake_at,
+            list_at,
+            self._tenures.wake_at,
+            self._taking.wake_at,
+            self._in_doubt_at,
+        )
+
+    @property
+    def _in_doubt_at(self) -> float:
+        """When a member that stops no longer waits for the ledger."""
+        if not self._is_stopping or not self._is_patient:
+            return NEVER
+        if self._is_listing:
+            return self._listed_sent_at + _DOUBT_S
+        return NEVER if self._has_listed else float("-inf")
 
     @property
     def tenures(self) -> dict[PartitionId, Tenure]:
@@ -156,6 +180,9 @@ class Member:
 
     def _on_time(self, now: float) -> list[Command]:
         commands: list[Command] = []
+        if now >= self._in_doubt_at:
+            self._is_patient = False
+            commands += self._act(now)
         if now >= self._list_at and not self._is_listing:
             self._is_listing = True
             self._listed_sent_at = now
@@ -191,12 +218,14 @@ class Member:
 
     def _on_listing(self, event: Answered) -> list[Command]:
         self._is_listing = False
+        self._has_listed = isinstance(event.reply, Listing)
         if not isinstance(event.reply, Listing):
             self._taking.stall.on_failure()
             self._list_at = event.now + self._settings.fast_tick_s
             if event.refusal in LASTING:
                 self._list_at = event.now + self._settings.settled_tick_s
             return [*self._outage.on_failure(event.refusal, event.message, event.now)]
+        self._is_patient = self._is_patient and event.now < self._patient_until
         listing = event.reply
         self._sight = sight = sight_of(listing, self._sight, self._settings)
         self._taking.stall.on_listing(listing, event.sent_at, event.now)
@@ -247,7 +276,7 @@ class Member:
             name,
             now,
             is_stopping=self._is_stopping,
-            is_patient=now < self._patient_until,
+            is_patient=self._is_patient,
         )
         if self._membership.is_present and not self._is_stopping:
             mine = {partition for partition, to in plan.assignment.items() if to == name}

@@ -130,6 +130,12 @@ class Reading:
         """Whether it reads, or would if the source let it, and nothing is under way."""
         return self.is_owning or self._is_pausing
 
+    def leave(self) -> None:
+        """Take no more events, also while a checkpoint is written: storage may hang."""
+        self.is_leaving = True
+        if self._is_writing:
+            self.ask_to_close(drain=True)
+
     @property
     def is_dirty(self) -> bool:
         committed = self._fence.committed

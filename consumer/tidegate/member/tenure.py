@@ -159,7 +159,7 @@ class Tenure:
             self.give_to, self._give_lease_id = name, lease_id
         if self.is_leaving:
             return []
-        self._reading.is_leaving = True
+        self._reading.leave()
         return self.handle(Woken(now))
 
     def end(self, now: float, into: tuple[PartitionId, ...]) -> list[Command]:

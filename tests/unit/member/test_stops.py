@@ -5,9 +5,11 @@ from __future__ import annotations
 from support.member_desk import Desk, alone
 from tidegate.member import messages as m
 from tidegate.member.member import Member
-from tidegate.ports import Change, ReadCheckpoint, Release, WriteCheckpoint
+from tidegate.ports import Change, List, ReadCheckpoint, Refusal, Release, WriteCheckpoint
 
 SETTLED_S, FAST_S = 2.0, 0.5
+# How long who stops waits for an answer that usually takes a few hundredths of a second.
+DOUBT_S = 1.0
 
 
 def away(desk: Desk, name: str) -> Member:
@@ -141,3 +143,68 @@ def test_who_is_asked_to_stop_while_a_checkpoint_is_written_drains_as_soon_as_it
     reply, refusal = desk._perform(write)
     said = desk.tell("a", m.Answered(desk.now, desk.now, key, write, reply, refusal))
     assert m.Stopped() in said
+
+
+def drained_at(desk: Desk, name: str) -> float:
+    """When a member that stops asks its last reader to take no more events."""
+    while not any(isinstance(command, m.CloseReader) for command in desk.said[name]):
+        desk.now = desk.members[name].wake_at
+        desk.tell(name, m.Woken(desk.now))
+    return desk.now
+
+
+def test_who_stops_while_storage_does_not_answer_takes_no_more_events() -> None:
+    desk = pair()
+    desk.said["a"].clear()
+    desk.is_held_back = lambda name, _: name == "a"
+    asked_at = desk.now
+    desk.tell("a", m.StopAsked(desk.now))
+    assert drained_at(desk, "a") - asked_at <= FAST_S + DOUBT_S
+    assert not desk.members["a"].is_stopped, "its lease is not given back yet"
+
+
+def test_who_stops_when_the_last_listing_has_failed_takes_no_more_events_at_all() -> None:
+    desk = pair()
+    desk.said["a"].clear()
+    desk.refused[List] = [Refusal.UNKNOWN]
+    desk.now = desk.members["a"].wake_at
+    desk.tell("a", m.Woken(desk.now))
+    desk.is_held_back = lambda name, _: name == "a"
+    desk.tell("a", m.StopAsked(desk.now))
+    assert any(isinstance(command, m.CloseReader) for command in desk.said["a"])
+
+
+def test_what_was_handled_before_such_a_stop_is_checkpointed_as_soon_as_storage_answers() -> None:
+    desk = pair()
+    (partition,) = desk.reading("a")
+    desk.is_held_back = lambda name, _: name == "a"
+    desk.said["a"].clear()
+    desk.handled("a", partition, 9)
+    asked_at = desk.now
+    desk.tell("a", m.StopAsked(desk.now))
+    assert drained_at(desk, "a") - asked_at <= FAST_S + DOUBT_S, "although a checkpoint is written"
+    held = [command for command in desk.said["a"] if isinstance(command, m.Perform)]
+    desk.is_held_back = lambda *_: False
+    desk.now += 5.0
+    for command in held:
+        lost = m.Answered(
+            desk.now, desk.now - 5.0, command.key, command.operation, None, Refusal.UNKNOWN
+        )
+        desk.tell("a", lost)
+    until = desk.now + 10.0
+    while not desk.members["a"].is_stopped:
+        desk.now = desk.members["a"].wake_at
+        assert desk.now < until
+        desk.tell("a", m.Woken(desk.now))
+    assert desk.listing().checkpoints[partition].position.sequence == 9
+
+
+def test_who_does_not_stop_goes_on_while_storage_does_not_answer_and_its_lease_holds() -> None:
+    desk = pair()
+    desk.said["a"].clear()
+    desk.is_held_back = lambda name, _: name == "a"
+    until = desk.now + 8.0
+    while desk.members["a"].wake_at < until:
+        desk.now = desk.members["a"].wake_at
+        desk.tell("a", m.Woken(desk.now))
+    assert not any(isinstance(command, m.CloseReader) for command in desk.said["a"])
