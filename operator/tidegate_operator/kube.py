@@ -13,6 +13,8 @@ Rules:
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -41,6 +43,8 @@ _METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _STEPS = "application/json-patch+json"
+# A character beyond 16 bits, as JSON has it where it is told in ASCII: the escapes of two halves.
+_HALVES = re.compile(r"\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}")
 # A page is held whole while it is read, and with it who wrote which field of each object.
 _PAGE = 100
 # A list that grew too old on the way is begun again; a list of ours is read in seconds.
@@ -114,7 +118,8 @@ class Kube:
         name = name_of(document)
         query = {**self._manager, "force": "true"}
         path = name.kind.path(name.namespace, name.name)
-        return await self._written(f"apply {name}", "PATCH", path, query, document, _APPLY)
+        body = yaml_of(document)
+        return await self._written(f"apply {name}", "PATCH", path, query, body, _APPLY)
 
     async def patch(
         self,
@@ -266,6 +271,12 @@ class Kube:
         if not 200 <= response.status <= 299:
             raise refusal(what, response.status, answer, response.headers, time.time())
         return document_in(what, answer)
+
+
+def yaml_of(document: Document) -> bytes:
+    """An object as JSON that is YAML, too: YAML has no escapes of halves of a character."""
+    text = json.dumps(document)
+    return _HALVES.sub(lambda halves: str(json.loads(f'"{halves[0]}"')), text).encode()
 
 
 # What the reader of kubeconfigs raises for a file that is none: it trusts each value's type.

@@ -91,6 +91,22 @@ async def test_of_a_secret_the_version_is_read_without_what_is_in_it(
     assert whole["data"]["events"]
 
 
+async def test_every_character_of_a_template_reaches_the_deployment(
+    inside: Kubectl, kube: Kube
+) -> None:
+    text = "wörld 😀 \U0010ffff \x07 \x7f \u2028 \\ud83d"
+    made = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "said", "namespace": inside.namespace, "annotations": {"a/b": text}},
+        "data": {"text": text},
+    }
+    for _ in range(2):  # made, and applied over what is there
+        await kube.apply(made)
+        found = inside.read("configmap", "said")
+        assert (found["data"]["text"], found["metadata"]["annotations"]["a/b"]) == (text, text)
+
+
 async def test_a_status_that_breaks_the_schema_is_refused(kube: Kube, group: Group) -> None:
     where, name = group.key.namespace, group.key.name
     with pytest.raises(Invalid, match="lag"):

@@ -29,6 +29,8 @@ class Asked:
     query: dict[str, str]
     headers: dict[str, str]
     body: Any
+    # As it was sent.
+    text: bytes
 
 
 @dataclass(slots=True)
@@ -73,7 +75,7 @@ def kube_server() -> Iterator[KubeServer]:
             with told.lock:
                 told.under_way += 1
                 told.most_at_once = max(told.most_at_once, told.under_way)
-                asked = Asked(self.command, parts.path, query, dict(self.headers), body)
+                asked = Asked(self.command, parts.path, query, dict(self.headers), body, raw)
                 told.asked.append(asked)
                 status, said = told.answers.pop(0) if told.answers else (200, {})
             told.gate.wait()

@@ -83,6 +83,19 @@ class _Left:
             raise FileError(f"{self.name}:{line}: {_TOO_MANY}")
 
 
+def _whole(text: str, name: str, line: int) -> str:
+    """A text whose escapes are as JSON has them: two halves of a character, which are one here."""
+    if not any("\ud800" <= each <= "\udfff" for each in text):
+        return text
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        raise FileError(
+            f"{name}:{line}: it has half of a character, such as \\ud83d alone: write the "
+            "character itself"
+        ) from None
+
+
 def _value(node: Any, left: _Left, depth: int) -> Value:
     line, name = node.start_mark.line + 1, left.name
     left.take(line)
@@ -93,10 +106,11 @@ def _value(node: Any, left: _Left, depth: int) -> Value:
         for key, inner in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise FileError(f"{name}:{line}: a key has to be a word")
-            if key.value in fields:
-                where = key.start_mark.line + 1
-                raise FileError(f"{name}:{where}: '{key.value}' is there twice")
-            fields[key.value] = _value(inner, left, depth + 1)
+            where = key.start_mark.line + 1
+            word = _whole(key.value, name, where)
+            if word in fields:
+                raise FileError(f"{name}:{where}: '{word}' is there twice")
+            fields[word] = _value(inner, left, depth + 1)
         return Value(line, "map", fields=tuple(fields.items()))
     if isinstance(node, yaml.SequenceNode):
         items = [(str(at), _value(each, left, depth + 1)) for at, each in enumerate(node.value)]
@@ -104,7 +118,7 @@ def _value(node: Any, left: _Left, depth: int) -> Value:
     kind = node.tag.removeprefix(_PREFIX)
     if kind in _PLAIN_KINDS and _resolved(type(node), node.value, (True, False)) != node.tag:
         raise FileError(f"{name}:{line}: '{node.value:.60}' is no {kind}: leave its tag out")
-    return Value(line, kind, node.value)
+    return Value(line, kind, _whole(node.value, name, line))
 
 
 def value_of(document: Any, depth: int = 0) -> Value:

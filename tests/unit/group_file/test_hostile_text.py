@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,18 @@ def test_a_bomb_of_aliases_is_refused_at_once(kind: str) -> None:
     with pytest.raises(FileError, match="values once its aliases are written out"):
         document_of(text, "group.yaml")
     assert time.thread_time() - began < 5
+
+
+def test_a_file_of_json_in_ascii_says_what_its_characters_say() -> None:
+    """JSON writes a character beyond 16 bits as two escapes, and is YAML to a person."""
+    said = {"options": {"mood 😀": "wörld 😀 \U0010ffff"}, "list": ["😀", 1]}
+    assert document_of(json.dumps(said), "group.json") == said
+
+
+def test_half_of_a_character_is_refused_with_its_line() -> None:
+    for text in ('a: 1\nb: "\\ud83d"', 'a: 1\n"\\ude00": 2', 'a: 1\nb: ["\\ude00\\ud83d"]'):
+        with pytest.raises(FileError, match=r"group.yaml:2: it has half of a character"):
+            document_of(text, "group.yaml")
 
 
 def test_a_bomb_in_several_documents_is_one_bomb() -> None:

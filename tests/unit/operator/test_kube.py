@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from support.kube_server import KubeServer, kube_server
 from support.wait import wait_until_async
@@ -113,6 +114,28 @@ async def test_apply_is_server_side_and_by_our_field_manager(
     assert asked.headers["Content-Type"] == "application/apply-patch+yaml"
     assert asked.query == {"fieldManager": "tidegate-operator", "force": "true"}
     assert asked.body == MAP
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "😀",
+        "a\U0001f600b\U00010000\U0010ffff",
+        "é",
+        r"\ud83d\ude00",
+        "\\😀",
+        "\x00\x7f\x85\u2028\ufeff",
+    ],
+    ids=ascii,
+)
+async def test_what_is_applied_is_the_same_to_readers_of_yaml_and_of_json(
+    server: KubeServer, kube: Kube, text: str
+) -> None:
+    """The API server reads it as YAML, which knows no escapes of halves of a character."""
+    await kube.apply({**MAP, "data": {text: text}})
+    (asked,) = server.asked
+    assert asked.body["data"] == {text: text}
+    assert yaml.safe_load(asked.text)["data"] == {text: text}
 
 
 async def test_a_patch_names_the_object_that_was_seen(server: KubeServer, kube: Kube) -> None:
