@@ -24,13 +24,21 @@ from tidegate.balance.listed import alive_members
 from tidegate_operator.edges import Edges, Notes, Seen, failure_since
 from tidegate_operator.engines import engine_of
 from tidegate_operator.facts import DELETION_COST
-from tidegate_operator.kinds import DEPLOYMENT, POD, STATEFUL_SET, Document, ObjectName
+from tidegate_operator.kinds import (
+    CONSUMER_GROUP,
+    DEPLOYMENT,
+    POD,
+    STATEFUL_SET,
+    Document,
+    ObjectName,
+)
 from tidegate_operator.kube_errors import Conflict, Invalid, KubeError, NotThere
 from tidegate_operator.letting_go import keep_finalizer
 from tidegate_operator.model import Failure, Observation, Steps
 from tidegate_operator.on_ledger import on_ledger
 from tidegate_operator.own_workload import workload_of
 from tidegate_operator.patience import patience
+from tidegate_operator.sizing import first_size
 from tidegate_operator.workload import Workload, Write, pods_for
 
 Decide = Callable[[Observation], Steps]
@@ -56,8 +64,9 @@ async def act(
     refused = await _manifests(edges, seen, steps, manifests) if manifests is not None else []
     unsized = await _tried(lambda: _replicas(edges, seen, notes, steps, decide))
     unswept = await _tried(lambda: _left_behind(edges, seen, notes))
+    unscalable = await _tried(lambda: _first_size(edges, seen, notes, steps))
     # What keeps pods from running is told first.
-    problems = (*refused, *unsized, *unmarked, *unswept)
+    problems = (*refused, *unsized, *unmarked, *unswept, *unscalable)
     told = [_failure(notes, problem, seen) for problem in problems]
     reasons = frozenset(failure.reason for failure in (*told, *kept))
     for reason in notes.refused - reasons:
@@ -181,6 +190,25 @@ async def _write(edges: Edges, seen: Seen, notes: Notes, writes: tuple[Write, ..
         notes.sets = None  # whether it is written or not, what stands is looked at anew
         name = ObjectName(each.kind, seen.observation.key.namespace, each.name)
         await edges.applier.write_replicas(name, each.replicas, each.resource_version)
+
+
+async def _first_size(edges: Edges, seen: Seen, notes: Notes, steps: Steps) -> None:
+    """A group whose size an autoscaler writes gets its first number, which `/scale` shows."""
+    observation = seen.observation
+    count = first_size(observation, steps.scaling) if seen.can_be_rendered else None
+    key = observation.key
+
+    async def write() -> None:
+        edges.may_act()
+        changes = {"spec": {"replicas": count}}
+        await edges.kube.patch(
+            CONSUMER_GROUP, key.namespace, key.name, changes,
+            resource_version=seen.version, uid=seen.uid,
+        )  # fmt: skip
+
+    if count is not None:
+        about = (seen.uid, observation.generation, count)
+        await notes.tries.run("first size", about, write, edges.now, edges.dice)
 
 
 async def _left_behind(edges: Edges, seen: Seen, notes: Notes) -> None:

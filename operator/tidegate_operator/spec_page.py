@@ -51,8 +51,9 @@ as it stands in the spec: written by hand, by `kubectl scale cg/NAME --replicas=
 autoscaler. To give it back, take it out: `kubectl patch cg NAME --type=json -p '[{"op": "remove",
 "path": "/spec/replicas"}]'`.
 
-An autoscaler reads `/scale`, which the API server refuses while the spec has no `replicas`: write a
-first number, and `scaling: {mode: External}`. `kubectl scale` works without one.
+An autoscaler reads `/scale`, which the API server refuses while the spec has no `replicas`: write
+`scaling: {mode: External}`, and the operator writes the first number, the size that the group has.
+`kubectl scale` works without one.
 
 `paused: true` stops the reading and keeps positions; with `pausedReplicas` above 0 that many
 consumers stay up, and go on at once when the pause ends.
