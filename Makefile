@@ -15,7 +15,7 @@ TIMED_TESTS := tests/contract/group/test_stops_without_hub.py tests/contract/han
 CLUSTER_FAULTS := tests/cluster/test_operator_faults.py
 # Sizes that follow the lag: minutes of waiting for loads to last.
 CLUSTER_SCALING := tests/cluster/test_operator_scaling.py tests/cluster/test_cosmos.py \
-	tests/cluster/test_cosmos_leases.py
+	tests/cluster/test_cosmos_leases.py tests/cluster/test_embedded_hub.py
 # The version before this one, whose images are built from its commit.
 CLUSTER_UPGRADE := $(addprefix tests/cluster/test_upgrade,.py _spark.py)
 # One fault after another, with waits for leases to end: of pods, ledger and control plane, and of

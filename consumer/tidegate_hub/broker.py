@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from tidegate_hub.conditions import (
     HubError,
     entity_updated,
-    internal_error,
+    storage_failed,
     storage_full,
     undecodable_message,
 )
@@ -123,7 +123,7 @@ class Broker:
             log.append(stamp(arrival.events, log.next_sequence, log.next_offset, now), now)
         except StorageError as error:
             self.report_refusal("send", f"{hub.name}/{target.id}: a send was refused: {error}")
-            raise storage_full() if isinstance(error, StorageFull) else internal_error() from error
+            raise storage_full() if isinstance(error, StorageFull) else storage_failed() from error
         except ValueError as error:
             raise undecodable_message(str(error)) from error
         self.counters.events_in += len(arrival.events)

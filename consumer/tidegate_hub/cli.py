@@ -80,6 +80,12 @@ def parser() -> argparse.ArgumentParser:
         metavar="MB",
         help="keep at most this much of a partition",
     )
+    add(
+        "--retention-total-mb",
+        type=_megabytes,
+        metavar="MB",
+        help="keep at most this much of all hubs together: the oldest events go first",
+    )
     add_admin(add, "the admin API and its page")
     return top
 
@@ -92,6 +98,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
     declared += [("--hub", parse_hub(text)) for text in arguments.hub]
     _check_together(arguments)
     hours, size = arguments.retention_hours, arguments.retention_mb
+    total = arguments.retention_total_mb
     return Options(
         hubs=tuple(combine(declared)),
         default_hubs=(parse_hub(_DEFAULT_HUB),),
@@ -109,6 +116,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
             None if hours is None else int(hours * 3_600_000),
             None if size is None else size * _MIB,
         ),
+        total_bytes=None if total is None else total * _MIB,
         is_checked=arguments.check_sas,
         key_name=arguments.key_name,
         key=arguments.key_value,

@@ -251,6 +251,15 @@ def storage_full() -> HubError:
     )
 
 
+def storage_failed() -> HubError:
+    """Ours. A client takes this condition for one that may pass."""
+    return HubError(
+        INTERNAL_ERROR,
+        "The hub cannot write to its disk, so nothing of this message was stored. The hub's log "
+        "says why. Mend that, and send it again.",
+    )
+
+
 # Load
 
 

@@ -15,8 +15,8 @@ from tidegate_amqp.receiver import ReceiverLink
 from tidegate_hub.broker import MAX_MESSAGE_SIZE, as_hub_error
 from tidegate_hub.conditions import (
     HubError,
-    internal_error,
     message_too_large,
+    storage_failed,
     throttled,
 )
 from tidegate_hub.faults import Allowance, Fault, Kind, number, spend
@@ -131,7 +131,7 @@ class Publisher(HubLink):
             self.client.broker.report_refusal(
                 "send", f"{self.hub.name}: a send was refused: {failure}"
             )
-            self.link.settle(delivery_id, Rejected(self.error(internal_error())))
+            self.link.settle(delivery_id, Rejected(self.error(storage_failed())))
         self.client.flush_soon()
 
     def _reject(self, delivery: Delivery, error: HubError) -> None:

@@ -67,6 +67,7 @@ class HubServer:
             options.data_directory,
             fsync=options.fsync,
             memory_budget_bytes=options.memory_budget_bytes,
+            total_bytes=options.total_bytes,
         )
         self.broker = Broker(
             store,
@@ -88,6 +89,8 @@ class HubServer:
 
     async def _start(self) -> None:
         options, broker = self.options, self.broker
+        if broker.store.no_spill is not None:
+            self.report(str(broker.store.no_spill))
         broker.load_hubs()
         for spec in options.hubs:
             broker.add_hub(spec)

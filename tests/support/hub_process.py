@@ -11,7 +11,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -26,18 +26,22 @@ STOP_SECONDS = 30.0
 class HubProcess:
     """One run of `python -m tidegate_hub serve`. Ask `port` and the others once it is ready."""
 
-    def __init__(self, home: Path, *arguments: str) -> None:
+    def __init__(self, home: Path, *arguments: str, within: Sequence[str] = ()) -> None:
+        """`within` are the first words of a command that runs it."""
         home.mkdir(exist_ok=True, parents=True)
         self.arguments = arguments
         self._out, self._err = home / "out.txt", home / "err.txt"
         with self._out.open("w") as out, self._err.open("w") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tidegate_hub", "serve", "--port", "0", *arguments],
+                [
+                    *within, sys.executable, "-m", "tidegate_hub", "serve", "--port", "0",
+                    *arguments,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
                 env={**os.environ, "PYTHONPATH": str(ROOT / "consumer")},
-            )
+            )  # fmt: skip
 
     @property
     def said(self) -> str:

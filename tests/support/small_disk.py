@@ -20,7 +20,9 @@ import pytest
 
 _KILOBYTES = 64
 _MOUNT = f'mount -t tmpfs -o size={_KILOBYTES}k small-disk "$0" && '
-_ALONE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+_IS_ROOT = os.geteuid() == 0
+_ALONE = ["unshare", "--mount"] if _IS_ROOT else ["unshare", "--map-root-user", "--mount"]
+_INSIDE = ["--mount"] if _IS_ROOT else ["--user", "--preserve-credentials", "--mount"]
 
 
 class SmallDisk:
@@ -36,9 +38,13 @@ class SmallDisk:
         if tried.returncode:
             pytest.skip(f"this machine lets no process mount a disk of its own: {tried.stderr}")
 
-    def within(self, *, log: bool = False, is_full: bool = False) -> tuple[str, ...]:
+    def within(
+        self, *, log: bool = False, is_full: bool = False, is_read_only: bool = False
+    ) -> tuple[str, ...]:
         """The beginning of a command whose process has the disk; with `log` its output is there."""
         fill = 'cat /dev/zero > "$0/filler" 2> /dev/null; ' if is_full else ""
+        if is_read_only:
+            fill += 'mount -o remount,ro "$0"; '
         output = ' >> "$0/log" 2>&1' if log else ""
         # Whatever the process keeps for a while is on this disk, too.
         there = 'export TMPDIR="$0"; '
@@ -68,6 +74,13 @@ class SmallDisk:
                 except OSError as problem:
                     if problem.errno != errno.ENOSPC:
                         raise
+
+    def grow(self, pid: int, megabytes: int) -> None:
+        """The disk of this process is a larger one from now on."""
+        remount = ("mount", "-o", f"remount,size={megabytes}m", str(self.place))
+        subprocess.run(
+            ["nsenter", f"--target={pid}", *_INSIDE, "--", *remount], check=True
+        )  # fmt: skip
 
     def make_room(self, pid: int) -> None:
         (self.seen_by(pid) / "filler").unlink()

@@ -42,6 +42,27 @@ class ReadFailed(StorageError):
         self.path = path
 
 
+class NoSpill(StorageError):
+    """A store without a data directory has nowhere to write what does not fit in memory."""
+
+    def __init__(self, budget_bytes: int, why: str) -> None:
+        super().__init__(
+            f"more than {budget_bytes >> 20} MB of events cannot be stored, and sends are refused "
+            "then. Set TMPDIR to a folder on a disk that this process may write, or keep events "
+            f"in a folder with --data DIR: {why}"
+        )
+
+
+class TooSmall(StorageError):
+    """What may be kept of all hubs is too little for their partitions."""
+
+    def __init__(self, limit_bytes: int, each_bytes: int) -> None:
+        super().__init__(
+            f"--retention-total-mb {limit_bytes >> 20} is too little: each partition needs "
+            f"{each_bytes >> 20} MB of it. Raise it, or serve fewer partitions"
+        )
+
+
 class SyncFailed(StorageError):
     """fdatasync failed: what was written since the last one may be lost, so sends stop for good."""
 

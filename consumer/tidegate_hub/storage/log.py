@@ -106,6 +106,20 @@ class PartitionLog:
         """The size of the segments, headers and trimmed events that are still there included."""
         return sum(segment.end.size for segment in self._segments)
 
+    @property
+    def claimed_bytes(self) -> int:
+        """The size of the segments, with the one that is appended to as large as it may become."""
+        return self.stored_bytes + max(self._shared.segment_bytes - self._active.end.size, 0)
+
+    @property
+    def oldest_ended_ms(self) -> int | None:
+        """When the oldest sealed segment got its last event; None where none is sealed."""
+        return self._segments[0].last_ms if len(self._segments) > 1 else None
+
+    def drop_oldest(self) -> None:
+        """Let go of the oldest segment, which must be sealed, and of all events in it."""
+        self.trim_to(self._segments[1].first_sequence)
+
     def append(self, messages: list[bytes], enqueued_ms: int) -> Batch:
         """Add events in one batch, already stamped with what `next_sequence` and `next_offset` say.
 
@@ -119,6 +133,7 @@ class PartitionLog:
         length = HEADER.size + 4 * len(messages) + len(batch.payload)
         if end.size + length > self._shared.segment_bytes and end.size > HEADER_BYTES:
             self._roll()
+            self._shared.rolled()
         was_empty = self.is_empty
         self._active.append(batch)
         if was_empty:

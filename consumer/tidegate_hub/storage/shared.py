@@ -24,3 +24,4 @@ class Shared:
     durable: bool  # there is one, and it is flushed: fsync is not `never`
     flushed_before_read: bool  # fsync is `always`: readers get what no power cut can take back
     new_spill_path: Callable[[], Path]  # a fresh name in the temporary directory
+    rolled: Callable[[], None]  # to be called when a log has begun another segment

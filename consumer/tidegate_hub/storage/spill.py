@@ -1,8 +1,9 @@
 """The folder of temporary files to which a store without a data directory writes what is too much.
 
-Rules: it is on a disk (/var/tmp, as /tmp may be memory) unless TMPDIR says where; it is locked for
-as long as its process lives, so that a store that starts can tell what a killed one left, and
-removes that. A folder gets its final name only once it is locked, and only such names are removed.
+Rules: whether it can be made is tried at the start, when somebody still reads why it cannot; it is
+on a disk (/var/tmp, as /tmp may be memory) unless TMPDIR says where; it is locked for as long as
+its process lives, so that a store that starts can tell what a killed one left, and removes that. A
+folder gets its final name only once it is locked, and only such names are removed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from tidegate_hub.storage.errors import StorageError, write_error
+from tidegate_hub.storage.errors import NoSpill, StorageError, write_error
 from tidegate_hub.storage.files import LOCK_NAME, DirectoryLock, remove_directory
 
 _PREFIX = "tidegate-hub-"
@@ -22,13 +23,13 @@ class SpillFolder:
     """Made when the first file is wanted, removed with all its files at the end."""
 
     def __init__(self) -> None:
-        self._base = Path(os.environ.get("TMPDIR") or _ON_DISK)
+        self.base = Path(os.environ.get("TMPDIR") or _ON_DISK)
         self._folder: Path | None = None
         self._lock: DirectoryLock | None = None
         self._files = 0
 
     def new_path(self) -> Path:
-        """A fresh name in the folder."""
+        """A fresh name in the folder. Raises StorageError where there cannot be such a folder."""
         if self._folder is None:
             self._make()
         assert self._folder is not None
@@ -37,29 +38,47 @@ class SpillFolder:
 
     def _make(self) -> None:
         name = f"{_PREFIX}{os.getpid()}-{os.urandom(6).hex()}"
-        unlocked, folder = self._base / f".{name}", self._base / name
+        unlocked, folder = self.base / f".{name}", self.base / name
         try:
             unlocked.mkdir(mode=0o700)
+        except OSError as error:
+            where = f"the directory for temporary files, {self.base}"
+            raise write_error(error, where, str(self.base)) from error
+        try:
             lock = DirectoryLock(unlocked)
             unlocked.rename(folder)
-        except OSError as error:
-            where = f"the directory for temporary files, {self._base}"
-            raise write_error(error, where, str(self._base)) from error
+        except (OSError, StorageError) as error:
+            with contextlib.suppress(StorageError):  # the first error is the one to tell
+                remove_directory(unlocked)
+            if isinstance(error, StorageError):
+                raise
+            raise write_error(error, str(unlocked), str(self.base)) from error
         self._folder, self._lock = folder, lock
+
+    def why_not(self, budget_bytes: int) -> NoSpill | None:
+        """Why there cannot be such a folder, for a store with so much memory; None where it can."""
+        try:
+            self._make()
+            self.remove()
+        except StorageError as error:
+            return NoSpill(budget_bytes, str(error))
+        return None
 
     def remove(self) -> None:
         """At the end: everything goes."""
         if self._folder is None or self._lock is None:
             return
+        folder, lock = self._folder, self._lock
+        self._folder = self._lock = None
         try:
-            remove_directory(self._folder)
+            remove_directory(folder)
         finally:
-            self._lock.release()
+            lock.release()
 
     def remove_left_overs(self) -> None:
         """Remove the folders of processes that were killed; a folder that is in use is left."""
         try:
-            entries = list(os.scandir(self._base))
+            entries = list(os.scandir(self.base))
         except OSError:
             return  # the first spill says so, if it comes to that
         for entry in entries:

@@ -16,10 +16,11 @@ a data directory; one thread uses a store, except that `sync` may run on any.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import Path
 from typing import Literal
 
-from tidegate_hub.storage.errors import StorageClosed, StorageError
+from tidegate_hub.storage.errors import NoSpill, StorageClosed, StorageError, TooSmall
 from tidegate_hub.storage.files import DirectoryLock, OpenFiles, make_directory
 from tidegate_hub.storage.hubs import StoredHub, directory_name, read_hubs, save_hubs
 from tidegate_hub.storage.log import PartitionLog
@@ -36,6 +37,8 @@ MEMORY_BUDGET_BYTES = 64 << 20
 SEGMENT_BYTES = 32 << 20
 MAX_OPEN_FILES = 128
 _SMALLEST_SEGMENT_BYTES = 1 << 20
+# Of a bounded total, so that what goes at once is little, and each of many partitions keeps some.
+_SEGMENTS_OF_TOTAL = 1024
 
 
 class Store:
@@ -49,10 +52,14 @@ class Store:
         memory_budget_bytes: int = MEMORY_BUDGET_BYTES,
         segment_bytes: int = SEGMENT_BYTES,
         max_open_files: int = MAX_OPEN_FILES,
+        total_bytes: int | None = None,
     ) -> None:
+        """`total_bytes` bounds what is kept of all hubs; None: it is not bounded."""
         self.directory = directory
+        self.total_bytes = total_bytes
         self.fsync = fsync
         self.recovered: list[str] = []  # what recovery cut or missed, in words
+        self.no_spill: NoSpill | None = None  # why nothing can be written beside memory
         self._logs: dict[tuple[str, str], PartitionLog] = {}
         self._hubs: dict[str, StoredHub] = {}
         self._spilled = SpillFolder()
@@ -64,10 +71,14 @@ class Store:
             share = max(memory_budget_bytes // 8, _SMALLEST_SEGMENT_BYTES)
             segment_bytes = min(segment_bytes, share)
             self._spilled.remove_left_overs()
+            self.no_spill = self._spilled.why_not(memory_budget_bytes)
         else:
             make_directory(directory, durable=durable)
             self._lock = DirectoryLock(directory)
-        shown = "the temporary files" if directory is None else str(directory)
+        if total_bytes is not None:
+            share = max(total_bytes // _SEGMENTS_OF_TOTAL, _SMALLEST_SEGMENT_BYTES)
+            segment_bytes = min(segment_bytes, share)
+        shown = str(self._spilled.base if directory is None else directory)
         self.memory = MemoryBudget(memory_budget_bytes)
         self._shared = Shared(
             files=OpenFiles(max_open_files, shown),
@@ -79,6 +90,7 @@ class Store:
             durable=durable,
             flushed_before_read=durable and fsync == "always",
             new_spill_path=self._spilled.new_path,
+            rolled=self._keep_within_total,
         )
 
     def open_log(self, hub: str, partition: str) -> PartitionLog:
@@ -89,8 +101,26 @@ class Store:
         self._require_open()
         log = self._logs.get((hub, partition))
         if log is None:
+            self._require_room_for(len(self._logs) + 1)
             log = self._logs[hub, partition] = self._open(hub, partition)
         return log
+
+    def _require_room_for(self, partitions: int) -> None:
+        """Each has a segment that is written, and may keep one that is full."""
+        each_bytes = 2 * self._shared.segment_bytes
+        if self.total_bytes is not None and partitions * each_bytes > self.total_bytes:
+            raise TooSmall(self.total_bytes, each_bytes)
+
+    def _keep_within_total(self) -> None:
+        """Let go of the segments that ended first, until those that are written can fill up."""
+        if self.total_bytes is None:
+            return
+        logs = self._logs.values()
+        while sum(log.claimed_bytes for log in logs) > self.total_bytes:
+            ended = [(ms, log) for log in logs if (ms := log.oldest_ended_ms) is not None]
+            if not ended:
+                return
+            min(ended, key=itemgetter(0))[1].drop_oldest()
 
     def _open(self, hub: str, partition: str) -> PartitionLog:
         name = f"{hub}/{partition}"

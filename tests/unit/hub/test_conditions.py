@@ -117,6 +117,7 @@ def test_a_description_on_a_link_ends_with_what_the_service_uses_to_trace_it() -
         (conditions.partition_out_of_range(1), 400),
         (conditions.throttled(), 503),
         (conditions.internal_error(), 500),
+        (conditions.storage_failed(), 500),
     ],
 )
 def test_an_answer_carries_the_status_of_its_error(error: HubError, status: int) -> None:

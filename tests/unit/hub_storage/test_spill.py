@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 
 import tidegate_hub
 from tidegate_hub.storage import Store
+from tidegate_hub.storage.errors import WriteFailed
 from tidegate_hub.storage.spill import SpillFolder
 
 SPILL = """
@@ -62,6 +65,39 @@ def test_bodies_are_spilled_to_a_disk_unless_told_otherwise(
     finally:
         folder.remove()
     assert not path.parent.exists()
+
+
+def test_a_folder_that_cannot_be_made_is_told_at_the_start_and_tried_again_when_it_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = tmp_path / "later"
+    monkeypatch.setenv("TMPDIR", str(base))
+    store = Store(None, memory_budget_bytes=100_000)
+    assert "cannot write the directory for temporary files" in str(store.no_spill)
+    log = store.open_log("telemetry", "0")
+    with pytest.raises(WriteFailed, match="No such file or directory"):
+        for _ in range(10):
+            log.append([bytes(50_000)], 0)
+    base.mkdir()
+    for _ in range(10):
+        log.append([bytes(50_000)], 0)
+    assert list(base.rglob("*.seg"))
+    store.close()
+
+
+def test_a_folder_that_was_half_made_does_not_stay(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each send of a hub on a full disk would leave one more."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "open", refuse)
+    store = Store(None)
+    monkeypatch.undo()
+    assert store.no_spill is not None
+    assert list(temporary.iterdir()) == []
 
 
 def test_what_a_killed_process_left_is_removed_at_the_next_start(temporary: Path) -> None:
