@@ -38,6 +38,9 @@ CONFIGURED = "/etc/tidegate"
 SCRATCH = "/scratch"
 VOLUMES = "tidegate-"
 GROUP_FILE = f"{CONFIGURED}/group/group.yaml"
+# Volumes on a node's disk whose content nobody misses: the cluster autoscaler does not drain a node
+# for as long as a pod there has one that is not named here.
+EVICTABLE = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 MEMBER, POD_UID, LEASE_FILE = OUR_ENV = ("TIDEGATE_MEMBER", "TIDEGATE_POD_UID", "TIDEGATE_SCRATCH")
 # The images' user.
 _USER = 65532
@@ -110,7 +113,10 @@ def termination_s(wanted: RenderInput) -> int:
 
 
 def annotations_of(wanted: RenderInput) -> dict[str, str]:
-    found = {f"{PREFIX}group-hash": hash_of(wanted.group_yaml)}
+    found = {
+        f"{PREFIX}group-hash": hash_of(wanted.group_yaml),
+        EVICTABLE: f"{VOLUMES}scratch,tmp",
+    }
     if wanted.handler_config_map is not None:
         found[f"{PREFIX}handler-hash"] = wanted.handler_hash
     if wanted.secrets:

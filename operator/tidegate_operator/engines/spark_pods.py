@@ -27,6 +27,7 @@ from tidegate_operator.engines.inputs import (
 from tidegate_operator.engines.pod import (
     CONFIGURED,
     CONFINED,
+    EVICTABLE,
     LEASE_FILE,
     NOBODY,
     OUR_ENV,
@@ -150,8 +151,10 @@ def _driver(wanted: RenderInput) -> Document:
 
 def _executor(wanted: RenderInput) -> Document:
     labels = {**labels_of(wanted.key), ROLE_LABEL: str(Role.EXECUTOR)}
+    # The second volume is Spark's own, which it adds.
+    annotations = {EVICTABLE: "tmp,spark-local-dir-1"}
     return {
-        "metadata": {"labels": labels},
+        "metadata": {"labels": labels, "annotations": annotations},
         "spec": {
             "containers": [
                 {

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from tidegate.group_file.spark_spec import EngineKind
 from tidegate_operator.engines import RenderInput, engine_of
+from tidegate_operator.engines.pod import EVICTABLE
+from tidegate_operator.engines.spark_pods import EXECUTOR_FILE
 from tidegate_operator.kinds import Document
 from tidegate_operator.merge import TemplateError
 from tidegate_operator.model import GroupKey
@@ -116,3 +119,25 @@ def test_places_that_only_look_like_ours_are_free() -> None:
     mount = {"name": "tmp", "mountPath": "/scratchpad"}
     (consumer,) = pod_of(with_consumer(volumeMounts=[mount]))["spec"]["containers"]
     assert mount in consumer["volumeMounts"]
+
+
+def test_the_autoscaler_of_nodes_is_told_every_volume_of_ours_whose_content_nobody_misses() -> None:
+    """It does not drain a node where a pod has another one. `kubectl drain` wants an option."""
+    theirs = {"spec": {"volumes": [{"name": "cache", "emptyDir": {}}]}}
+    wanted = RenderInput(KEY, "uid-1", "kind: ConsumerGroup\n", "image", template=theirs)
+    templates = {
+        each.value: engine_of(each).manifests(wanted)[-1]["spec"]["template"] for each in EngineKind
+    }
+    executors = engine_of(EngineKind.SPARK).manifests(wanted)
+    (text,) = (
+        each["data"][EXECUTOR_FILE]
+        for each in executors
+        if each["kind"] == "ConfigMap" and EXECUTOR_FILE in each["data"]
+    )
+    templates["executor"] = yaml.safe_load(text)
+    for who, template in templates.items():
+        volumes = template["spec"]["volumes"]
+        local = {each["name"] for each in volumes if "emptyDir" in each} - {"cache"}
+        told = set(template["metadata"]["annotations"][EVICTABLE].split(","))
+        # Spark adds one of its own to executors.
+        assert told == local | ({"spark-local-dir-1"} if who == "executor" else set()), who
