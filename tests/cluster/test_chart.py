@@ -98,7 +98,7 @@ def test_by_default_one_operator_watches_the_whole_cluster_and_nothing_else_come
     documents = helm.rendered()
     kinds = sorted(each["kind"] for each in documents)
     assert kinds == [
-        "ClusterRole", "ClusterRole", "ClusterRole", "ClusterRoleBinding", "Deployment",
+        "ClusterRole", "ClusterRole", "ClusterRole", "ClusterRoleBinding", "Deployment", "Lease",
         "NetworkPolicy", "Pod", "Role", "RoleBinding", "Service", "ServiceAccount",
     ]  # fmt: skip
     args = operator_of(documents)["args"]
