@@ -36,6 +36,7 @@ from tidegate_operator.kube import connected
 from tidegate_operator.kube_errors import KubeError
 from tidegate_operator.page.admission import ByKubernetes
 from tidegate_operator.page.serving import serve_console
+from tidegate_operator.pod_security import Profile
 from tidegate_operator.running import EndedError, Operator
 from tidegate_operator.secrets import KnownSecrets
 from tidegate_operator.settings import OperatorSettings
@@ -74,6 +75,13 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_images(run)
     _add_identity_hosts(run)
+    add(
+        "--pod-security",
+        default=str(Profile.BASELINE),
+        choices=[str(profile) for profile in Profile],
+        help="refuse pod templates of groups outside this profile of Kubernetes' Pod Security "
+        "Standards (default: %(default)s)",
+    )
     add(
         "--leader-namespace",
         metavar="NAME",
@@ -156,6 +164,7 @@ def settings_of(arguments: argparse.Namespace, environment: Mapping[str, str]) -
             hosts_of(_HUB_HOSTS, arguments.identity_hub_hosts),
             hosts_of(_COSMOS_HOSTS, arguments.identity_cosmos_hosts),
         ),
+        pod_security=Profile(arguments.pod_security),
         settled_tick_s=arguments.settled_tick_s,
         rollouts_at_once=arguments.rollouts_at_once,
     ).checked()

@@ -62,6 +62,7 @@ def render(
             ledger=notes.ledger,
             asked=_asked(seen.document["spec"], sight),
             executors=executors,
+            profile=settings.pod_security,
         )
         manifests = alike.of(spec.engine, engine_of(spec.engine).manifests(made))
     except (TemplateError, EngineNotThereError) as problem:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from tidegate.settings import SettingsError
 from tidegate_operator.commands import KUBECTL, Commands
 from tidegate_operator.identity import IdentityHosts
+from tidegate_operator.pod_security import Profile
 
 # Nothing is decided on a listing that is older than a little more than this.
 _LONGEST_TICK_S = 10.0
@@ -33,6 +34,8 @@ class OperatorSettings:
     image_pull_policy: str = "IfNotPresent"
     # The same for those on Spark; without one the operator makes none of them.
     spark_image: str = ""
+    # What the pod templates of groups may ask for.
+    pod_security: Profile = Profile.BASELINE
     # Where the operator's own identity may go.
     identity_hosts: IdentityHosts = field(default_factory=IdentityHosts)
 

@@ -21,6 +21,8 @@ from support.helm_chart import (
     only,
     operator_of,
 )
+from tidegate_hub.cli import options_of as hub_options_of
+from tidegate_hub.cli import parser as hub_parser
 from tidegate_operator.cli import parser
 
 SCOPES: dict[str, list[str]] = {"cluster": [], "one": [NAMESPACE], "two": ["alpha", "beta"]}
@@ -157,6 +159,42 @@ def test_the_embedded_servers_are_where_their_secret_says(helm: Helm) -> None:
         assert (inside["name"], inside["containerPort"]) == (there["targetPort"], port)
 
 
+def test_the_hub_keeps_less_on_its_disk_than_the_disk_it_is_given(helm: Helm) -> None:
+    """Kubernetes evicts a pod that takes more, and all events are gone then."""
+    hubs = ["telemetry:16", "more:4:mine,yours"]
+    documents = helm.rendered(embedded=True, embeddedHub={"keepMb": 512, "hubs": hubs})
+    pod = only(documents, "Deployment", "tidegate-hub")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    what, *words = container["args"]
+    told = hub_options_of(hub_parser().parse_args(["serve", *words]))
+    assert (what, [hub.name for hub in told.hubs]) == ("hub", ["telemetry", "more"])
+    assert told.total_bytes == 512 << 20
+    mounts = {each["mountPath"]: each["name"] for each in container["volumeMounts"]}
+    volumes = {each["name"]: each["emptyDir"] for each in pod["volumes"]}
+    assert volumes[mounts["/var/tmp"]] == {"sizeLimit": "768Mi"}
+
+
+def test_what_the_autoscaler_of_nodes_is_told_can_be_said_otherwise(helm: Helm) -> None:
+    key = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+
+    def annotations(**values: object) -> Document:
+        deployment = only(helm.rendered(**values), "Deployment", "tidegate-operator")
+        template = deployment["spec"]["template"]
+        volumes = [each["name"] for each in template["spec"]["volumes"] if "emptyDir" in each]
+        assert volumes == ["scratch"]
+        found: Document = template["metadata"]["annotations"]
+        return found
+
+    assert annotations() == {key: "scratch"}
+    assert annotations(podAnnotations={key: "", "a": "b"}) == {key: "", "a": "b"}
+
+
+@pytest.mark.parametrize("profile", ["privileged", "baseline", "restricted"])
+def test_the_profile_of_templates_reaches_the_operator(helm: Helm, profile: str) -> None:
+    what, *words = operator_of(helm.rendered(podSecurity=profile))["args"]
+    assert (what, parser().parse_args(words).pod_security) == ("operator", profile)
+
+
 def test_prometheus_is_pointed_at_ports_that_are_there(helm: Helm) -> None:
     documents = helm.rendered(serviceMonitor={"enabled": True}, watch={"namespaces": ["alpha"]})
     ports = {
@@ -190,6 +228,8 @@ def test_rules_and_dashboard_come_as_they_are_in_their_files(helm: Helm) -> None
         ({"networkPolicy": {"egressPorts": [70000]}}, "/networkPolicy/egressPorts/0"),
         ({"embedded": "yes"}, "/embedded"),
         ({"embeddedHub": {"hubs": ["no spaces"]}}, "/embeddedHub/hubs/0"),
+        ({"embeddedHub": {"keepMb": 1}}, "/embeddedHub/keepMb"),
+        ({"podSecurity": "strict"}, "/podSecurity"),
         ({"serviceAccount": {"create": False}}, "serviceAccount.name is needed"),
     ],
 )

@@ -15,6 +15,7 @@ from typing import Any
 from tidegate.group_file.spark_spec import SparkSpec
 from tidegate_operator.kinds import CONSUMER_GROUP, Document
 from tidegate_operator.model import GroupKey
+from tidegate_operator.pod_security import Profile
 from tidegate_operator.spec import OperatorSpec, secrets_of
 from tidegate_operator.spec_group_file import group_document
 
@@ -68,6 +69,8 @@ class RenderInput:
     service_account_annotations: Mapping[str, str] = field(default_factory=_nothing)
     # The pod template that is merged over ours.
     template: Mapping[str, Any] = field(default_factory=_nothing)
+    # What it may ask for.
+    profile: Profile = Profile.BASELINE
     # Which ledger the pods meet in.
     ledger: str = ""
     # A hash of what the user has said that pods are made from.
@@ -90,6 +93,7 @@ def render_input(
     ledger: str = "",
     asked: str = "",
     executors: int = 1,
+    profile: Profile = Profile.BASELINE,
 ) -> RenderInput:
     """What the engine needs, of what is asked for and of what was read by name."""
     secrets = secrets_of(spec).items()
@@ -107,6 +111,7 @@ def render_input(
         spec.service_account_name,
         spec.service_account_annotations,
         spec.template or _nothing(),
+        profile,
         ledger,
         asked,
         spec.spark or SparkSpec(),

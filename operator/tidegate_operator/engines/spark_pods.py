@@ -106,12 +106,14 @@ def driver_template(wanted: RenderInput) -> Document:
             "securityContext": NOBODY,
         },
     }
-    return with_arguments(changed(ours, wanted.spark.driver.template or {}, DRIVER), DRIVER)
+    theirs = wanted.spark.driver.template or {}
+    return with_arguments(changed(ours, theirs, DRIVER, wanted.profile), DRIVER)
 
 
 def executor_file(wanted: RenderInput) -> str:
     """The pod that Spark makes executors of, as the driver reads it. Raises TemplateError."""
-    template = changed(_executor(wanted), wanted.spark.executor.template or {}, EXECUTOR)
+    theirs = wanted.spark.executor.template or {}
+    template = changed(_executor(wanted), theirs, EXECUTOR, wanted.profile)
     pod = {"apiVersion": "v1", "kind": "Pod", **template}
     return yaml.safe_dump(pod, sort_keys=False, allow_unicode=True, width=100)
 

@@ -27,6 +27,7 @@ from tidegate_operator.engines.pod import (
 from tidegate_operator.kinds import Document
 from tidegate_operator.merge import TemplateError, merged
 from tidegate_operator.model import GroupKey
+from tidegate_operator.pod_security import Profile, flaws
 
 _OUR_LABELS = frozenset(labels_of(GroupKey("", "")))
 
@@ -47,10 +48,13 @@ CONSUMERS = Outline("spec.template", CONSUMER, OUR_ENV, (PORT,))
 
 def template_of(wanted: RenderInput) -> Document:
     """A consumer's pod template as it is applied. Raises TemplateError."""
-    return with_arguments(changed(our_template(wanted), wanted.template, CONSUMERS), CONSUMERS)
+    found = changed(our_template(wanted), wanted.template, CONSUMERS, wanted.profile)
+    return with_arguments(found, CONSUMERS)
 
 
-def changed(ours: Document, theirs: Mapping[str, Any], outline: Outline) -> Document:
+def changed(
+    ours: Document, theirs: Mapping[str, Any], outline: Outline, profile: Profile
+) -> Document:
     """Our template with what the user says of it. Raises TemplateError."""
     _refuse_other_parts(theirs, outline)
     found: Document = merged(ours, theirs, outline.at)
@@ -58,7 +62,20 @@ def changed(ours: Document, theirs: Mapping[str, Any], outline: Outline) -> Docu
     for path, read, remedy in _kept(outline):
         if read(ours) != read(found):
             raise TemplateError(f"{path}: {remedy}")
+    _keep_to(profile, found, outline)
     return found
+
+
+def _keep_to(profile: Profile, template: Document, outline: Outline) -> None:
+    """Refuse what the profile refuses: the first field in words, the others by their number."""
+    found = [*flaws(template, outline.at, profile)]
+    if found:
+        first, more = found[0], f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise TemplateError(
+            f"{first.path}: {first.remedy}. This operator takes pod templates of the Pod Security "
+            f"profile {profile}, which refuses that{more}; who installed it can set podSecurity "
+            "among the values of its chart (--pod-security)"
+        )
 
 
 def with_arguments(template: Document, outline: Outline) -> Document:
