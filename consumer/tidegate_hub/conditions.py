@@ -256,7 +256,7 @@ def storage_failed() -> HubError:
     return HubError(
         INTERNAL_ERROR,
         "The hub cannot write to its disk, so nothing of this message was stored. The hub's log "
-        "says why. Mend that, and send it again.",
+        "has the reason. Correct it, and send the message again.",
     )
 
 

@@ -31,7 +31,7 @@ class Options:
     fsync: FsyncPolicy = "interval"
     memory_budget_bytes: int = MEMORY_BUDGET_BYTES
     retention: Retention = KEEP_FOR_EVER
-    # What is kept of all hubs together; None: all of it.
+    # The limit on the events of all hubs together; None: no limit.
     total_bytes: int | None = None
     is_checked: bool = False
     key_name: str = DEFAULT_KEY_NAME

@@ -193,7 +193,7 @@ async def _write(edges: Edges, seen: Seen, notes: Notes, writes: tuple[Write, ..
 
 
 async def _first_size(edges: Edges, seen: Seen, notes: Notes, steps: Steps) -> None:
-    """A group whose size an autoscaler writes gets its first number, which `/scale` shows."""
+    """Write the first size of a group with `mode: External`, which `/scale` then shows."""
     observation = seen.observation
     count = first_size(observation, steps.scaling) if seen.can_be_rendered else None
     key = observation.key

@@ -43,7 +43,7 @@ _METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _STEPS = "application/json-patch+json"
-# A character beyond 16 bits, as JSON has it where it is told in ASCII: the escapes of two halves.
+# JSON in ASCII has a character beyond 16 bits as two escapes, of its two halves.
 _HALVES = re.compile(r"\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}")
 # A page is held whole while it is read, and with it who wrote which field of each object.
 _PAGE = 100

@@ -14,7 +14,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-# Sidecars of several meshes and agents fit; what is beyond is a mistake, or an attack on the node.
+# Enough for the sidecars of several meshes and agents. More are a mistake, or an attack on a node.
 MOST_CONTAINERS = 32
 _LISTS = ("initContainers", "containers", "ephemeralContainers")
 _CAPABILITIES = frozenset((
@@ -38,7 +38,7 @@ _CONFINED = ("RuntimeDefault", "Localhost")
 
 
 class Profile(StrEnum):
-    """What templates may ask for."""
+    """The profiles of the standard, the loosest first."""
 
     PRIVILEGED = "privileged"
     BASELINE = "baseline"
@@ -214,7 +214,7 @@ def _count(template: Template) -> Iterator[Flaw]:
 def _volume_types(template: Template) -> Iterator[Flaw]:
     for path, volume in template.volumes:
         kinds = {name for name, value in volume.items() if name != "name" and value is not None}
-        # Without any it is an emptyDir. A host's path is told by the control of its own.
+        # A volume without a source is an emptyDir. Another control reports a hostPath.
         if kinds and not kinds & _VOLUMES and "hostPath" not in kinds:
             yield Flaw(path, f"use a volume of another kind: one of {', '.join(sorted(_VOLUMES))}")
 
@@ -227,12 +227,12 @@ def _escalation(template: Template) -> Iterator[Flaw]:
 
 def _non_root(template: Template) -> Iterator[Flaw]:
     (at, pod), *containers = template.contexts
-    said = pod.get("runAsNonRoot")
-    if said is False:
+    of_pod = pod.get("runAsNonRoot")
+    if of_pod is False:
         yield Flaw(f"{at}.runAsNonRoot", "write true")
     for path, context in containers:
         own = context.get("runAsNonRoot")
-        if own is False or (own is None and said is None):
+        if own is False or (own is None and of_pod is None):
             yield Flaw(f"{path}.runAsNonRoot", f"write true, here or in {at}")
 
 
@@ -246,7 +246,7 @@ def _user(template: Template) -> Iterator[Flaw]:
 def _has_seccomp(template: Template) -> Iterator[Flaw]:
     (at, pod), *containers = template.contexts
     if pod.get("seccompProfile") is not None:
-        return  # whether it is one that confines is told by the control of `baseline`
+        return  # the control of `baseline` reports one that does not confine
     for path, context in containers:
         if context.get("seccompProfile") is None:
             remedy = f"write {{type: RuntimeDefault}}, here or in {at}"
@@ -259,7 +259,7 @@ def _drops_all(template: Template) -> Iterator[Flaw]:
         if "ALL" not in _list(capabilities.get("drop")):
             yield Flaw(f"{path}.capabilities.drop", "write [ALL]")
         added = {str(each) for each in _list(capabilities.get("add"))}
-        # Others are told by the control of `baseline`.
+        # The control of `baseline` reports the others.
         if others := sorted(added & _CAPABILITIES - {"NET_BIND_SERVICE"}):
             yield Flaw(f"{path}.capabilities.add", f"take out {', '.join(others)}")
 

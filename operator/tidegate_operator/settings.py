@@ -34,7 +34,7 @@ class OperatorSettings:
     image_pull_policy: str = "IfNotPresent"
     # The same for those on Spark; without one the operator makes none of them.
     spark_image: str = ""
-    # What the pod templates of groups may ask for.
+    # The profile that the pod templates of groups must keep to.
     pod_security: Profile = Profile.BASELINE
     # Where the operator's own identity may go.
     identity_hosts: IdentityHosts = field(default_factory=IdentityHosts)

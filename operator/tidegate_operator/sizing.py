@@ -77,10 +77,10 @@ def stands(observation: Observation, before_pause: int | None = None) -> int:
 
 
 def first_size(observation: Observation, report: Report | None) -> int | None:
-    """The `spec.replicas` to write for an autoscaler; None where there is nothing to write.
+    """The `spec.replicas` to write for an autoscaler; None if nothing must be written.
 
-    With `mode: External` the number has to stand there before anybody else writes one: without it
-    the API server refuses to read `/scale`, which is the first thing that an autoscaler does.
+    With `mode: External` the operator writes the first number, because the API server refuses to
+    read `/scale` without one, and an autoscaler reads before it writes.
     """
     wish, policy = observation.wish, observation.wish.scaling
     if policy is None or policy.mode is not Mode.EXTERNAL or wish.replicas is not None:
@@ -89,7 +89,8 @@ def first_size(observation: Observation, report: Report | None) -> int | None:
         return None  # how many there were before a pause is not known yet
     before_pause = report.before_pause if report is not None else None
     awake = replace(observation, wish=replace(wish, is_paused=False))
-    return min(max(stands(awake, before_pause), wish.min_replicas), wish.max_replicas)
+    size = stands(awake, before_pause)
+    return min(max(size, wish.min_replicas), wish.max_replicas)
 
 
 def sized(
@@ -295,7 +296,7 @@ def _instead(wish: Wish, policy: Policy) -> str:
     if wish.replicas is not None:
         return f"spec.replicas says {wish.replicas}"
     if policy.mode is Mode.EXTERNAL:
-        return "scaling.mode is External: somebody else writes spec.replicas"
+        return "scaling.mode is External: an autoscaler writes spec.replicas"
     return ""
 
 

@@ -1,9 +1,9 @@
 """Autoscalers on a real API server: they read a group's `/scale`, and write its size.
 
 A HorizontalPodAutoscaler and KEDA reach a group by one library, k8s.io/client-go/scale: discovery
-tells it which version of Scale the kind has, then it reads `/scale` and replaces it. The controller
-of Kubernetes itself does that here. What KEDA asks before it makes its HorizontalPodAutoscaler is
-asked by the test.
+has the version of Scale for the kind, then it reads `/scale` and replaces it. The controller of
+Kubernetes itself does that here. The test makes the requests that KEDA makes before it creates its
+HorizontalPodAutoscaler.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def example(place: Place) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def scale(place: Place, name: str) -> dict[str, Any] | None:
-    """What a scale client is given; None where it is refused."""
+    """The Scale that a client reads; None if the API server refuses."""
     got = place.inside.tried("get", "--raw", scale_path(place, name))
     return dict(json.loads(got.stdout)) if got.returncode == 0 else None
 

@@ -166,9 +166,9 @@ def test_the_hub_keeps_less_on_its_disk_than_the_disk_it_is_given(helm: Helm) ->
     pod = only(documents, "Deployment", "tidegate-hub")["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     what, *words = container["args"]
-    told = hub_options_of(hub_parser().parse_args(["serve", *words]))
-    assert (what, [hub.name for hub in told.hubs]) == ("hub", ["telemetry", "more"])
-    assert told.total_bytes == 512 << 20
+    options = hub_options_of(hub_parser().parse_args(["serve", *words]))
+    assert (what, [hub.name for hub in options.hubs]) == ("hub", ["telemetry", "more"])
+    assert options.total_bytes == 512 << 20
     mounts = {each["mountPath"]: each["name"] for each in container["volumeMounts"]}
     volumes = {each["name"]: each["emptyDir"] for each in pod["volumes"]}
     assert volumes[mounts["/var/tmp"]] == {"sizeLimit": "768Mi"}

@@ -57,7 +57,7 @@ def test_nothing_of_a_release_is_left_when_it_is_uninstalled(
             lambda: left_in(inside) == before, LATER, "all to go", lambda: str(left_in(inside))
         )
         assert api.tried("get", "crd", KIND).returncode == 0
-        # And it can be installed anew, and uninstalled where no operator has ever begun.
+        # It can be installed again, and uninstalled before an operator has made a Lease.
         for verb in (("install", "tidegate", str(CHART)), ("uninstall", "tidegate")):
             ran = helm.tried(*verb, *where)
             assert ran.returncode == 0, ran.stderr

@@ -27,7 +27,7 @@ MEMORY_MB = 64
 
 @pytest.fixture
 def alone(cluster: Kubectl, helm_program: Path, tmp_path: Path) -> Iterator[Release]:
-    """A release with a hub of its own: what it keeps is bounded, and others would lose theirs."""
+    """A release with a separate hub: five million events push those of other tests out."""
     helm = Helm(helm_program, tmp_path, cluster.kubeconfig)
     hub = {"image": HUB, "hubs": [f"telemetry:{PARTITIONS}"]}
     with a_release(helm, cluster, embeddedHub=hub) as release:
@@ -99,8 +99,8 @@ def test_the_charts_hub_takes_five_million_events(
     took_s = time.monotonic() - begun
     (hub,) = alone.api.list("pods", "app.kubernetes.io/name=tidegate-hub")
     (status,) = hub["status"]["containerStatuses"]
-    said = inside.log("deployment/tidegate-hub")
-    assert status["restartCount"] == 0 and "refused" not in said, said
+    log = inside.log("deployment/tidegate-hub")
+    assert status["restartCount"] == 0 and "refused" not in log, log
     used = inside.said("exec", "deployment/tidegate-hub", "--", "du", "-sm", "/var/tmp").split()[0]
     with steady_way(inside, "service/tidegate-hub", HUB_PORT) as port:
         found = asyncio.run(partitions(port))

@@ -98,12 +98,16 @@ async def test_every_character_of_a_template_reaches_the_deployment(
     made = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": "said", "namespace": inside.namespace, "annotations": {"a/b": text}},
+        "metadata": {
+            "name": "letters",
+            "namespace": inside.namespace,
+            "annotations": {"a/b": text},
+        },
         "data": {"text": text},
     }
     for _ in range(2):  # made, and applied over what is there
         await kube.apply(made)
-        found = inside.read("configmap", "said")
+        found = inside.read("configmap", "letters")
         assert (found["data"]["text"], found["metadata"]["annotations"]["a/b"]) == (text, text)
 
 

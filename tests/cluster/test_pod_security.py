@@ -30,7 +30,7 @@ def name_of(sample: Sample) -> str:
 
 
 def refused_by(api: Kubectl, profile: Profile) -> dict[str, str]:
-    """The samples that are not let into a namespace with a profile, and what is said of them."""
+    """The samples that a namespace with a profile does not let in, and the reasons."""
     inside = replace(api, namespace=f"with-{profile}")
     api.said("create", "namespace", inside.namespace)
     label = f"pod-security.kubernetes.io/enforce={profile}"
@@ -52,10 +52,12 @@ def refused_by(api: Kubectl, profile: Profile) -> dict[str, str]:
         "create", "--dry-run=server", "--filename", "-", stdin=as_list(tuple(pods))
     )
     let_in = set(re.findall(r"pod/(\S+) created", asked.stdout))
-    said = {each: line for line in asked.stderr.splitlines() for each in names_in(line)}
-    unsaid = [name_of(each) for each in COMPARED if name_of(each) not in let_in | said.keys()]
-    assert not unsaid, f"{unsaid}: {asked.stderr}"
-    return {name: line for name, line in said.items() if name not in let_in}
+    refusals = {each: line for line in asked.stderr.splitlines() for each in names_in(line)}
+    without_answer = [
+        name_of(each) for each in COMPARED if name_of(each) not in let_in | refusals.keys()
+    ]
+    assert not without_answer, f"{without_answer}: {asked.stderr}"
+    return {name: line for name, line in refusals.items() if name not in let_in}
 
 
 def names_in(line: str) -> list[str]:
@@ -65,9 +67,9 @@ def names_in(line: str) -> list[str]:
 @pytest.mark.parametrize("profile", Profile)
 def test_both_let_the_same_pods_in(api: Kubectl, profile: Profile) -> None:
     theirs = refused_by(api, profile)
-    invalid = [said for said in theirs.values() if "violates PodSecurity" not in said]
+    invalid = [line for line in theirs.values() if "violates PodSecurity" not in line]
     assert not invalid, "samples that no profile lets pass: " + "\n".join(invalid)
     ours = {name_of(each) for each in COMPARED if [*flaws(each.document, "spec.template", profile)]}
-    told = {name_of(each): str(each) for each in COMPARED}
-    differing = {told[name]: theirs.get(name, "let in") for name in ours ^ theirs.keys()}
+    described = {name_of(each): str(each) for each in COMPARED}
+    differing = {described[name]: theirs.get(name, "let in") for name in ours ^ theirs.keys()}
     assert not differing

@@ -1,7 +1,7 @@
-"""Pod templates for every control of the Pod Security Standards: what each profile says of them.
+"""Pod templates for every control of the Pod Security Standards, and the profiles that refuse them.
 
 Rules: each sample differs from one that passes `restricted` in what it is about, and the API server
-takes it where no profile is enforced, unless it says otherwise. Samples are compared with the
+takes it in a namespace without a profile, unless `is_ours_alone`. Tests compare samples with the
 operator's own checks and, on a control plane, with those of the API server.
 """
 
@@ -25,7 +25,7 @@ class Sample:
 
     control: str
     passes: Profile
-    # Where a profile that does not let it pass says so.
+    # The path that a profile refuses.
     path: str
     document: Document
     # Only in templates: the API server takes no such pod, or has another opinion for a reason.

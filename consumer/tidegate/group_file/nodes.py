@@ -84,7 +84,7 @@ class _Left:
 
 
 def _whole(text: str, name: str, line: int) -> str:
-    """A text whose escapes are as JSON has them: two halves of a character, which are one here."""
+    """Join the two escapes that JSON in ASCII has for one character beyond 16 bits."""
     if not any("\ud800" <= each <= "\udfff" for each in text):
         return text
     try:

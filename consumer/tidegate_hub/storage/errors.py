@@ -43,7 +43,7 @@ class ReadFailed(StorageError):
 
 
 class NoSpill(StorageError):
-    """A store without a data directory has nowhere to write what does not fit in memory."""
+    """A store without a data directory cannot write temporary files."""
 
     def __init__(self, budget_bytes: int, why: str) -> None:
         super().__init__(
@@ -54,7 +54,7 @@ class NoSpill(StorageError):
 
 
 class TooSmall(StorageError):
-    """What may be kept of all hubs is too little for their partitions."""
+    """The limit on all hubs together is too low for their partitions."""
 
     def __init__(self, limit_bytes: int, each_bytes: int) -> None:
         super().__init__(

@@ -113,7 +113,7 @@ class PartitionLog:
 
     @property
     def oldest_ended_ms(self) -> int | None:
-        """When the oldest sealed segment got its last event; None where none is sealed."""
+        """The time of the last event in the oldest sealed segment; None if none is sealed."""
         return self._segments[0].last_ms if len(self._segments) > 1 else None
 
     def drop_oldest(self) -> None:

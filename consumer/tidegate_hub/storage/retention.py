@@ -1,8 +1,8 @@
 """Which events are kept: a decision, made from what a log can tell, without reading a clock.
 
 Rules: retention by time keeps every event that is at most so old; retention by bytes keeps the
-newest events that fit. Where both are set, an event must pass both. What is kept of all hubs
-together is bounded by whole segments, the one that ended first goes first.
+newest events that fit. Where both are set, an event must pass both. A limit on all hubs together
+drops whole segments, the one that ended first goes first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The folder of temporary files to which a store without a data directory writes what is too much.
 
-Rules: whether it can be made is tried at the start, when somebody still reads why it cannot; it is
-on a disk (/var/tmp, as /tmp may be memory) unless TMPDIR says where; it is locked for as long as
-its process lives, so that a store that starts can tell what a killed one left, and removes that. A
-folder gets its final name only once it is locked, and only such names are removed.
+Rules: a store tries at its start to make it, and reports an error then; it is on a disk (/var/tmp,
+as /tmp may be memory) unless TMPDIR names another folder; it is locked while its process lives, so
+that a store that starts can tell what a killed one left, and removes that. A folder gets its final
+name only once it is locked, and only such names are removed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SpillFolder:
         self._files = 0
 
     def new_path(self) -> Path:
-        """A fresh name in the folder. Raises StorageError where there cannot be such a folder."""
+        """A fresh name in the folder. Raises StorageError if the folder cannot be made."""
         if self._folder is None:
             self._make()
         assert self._folder is not None
@@ -56,7 +56,7 @@ class SpillFolder:
         self._folder, self._lock = folder, lock
 
     def why_not(self, budget_bytes: int) -> NoSpill | None:
-        """Why there cannot be such a folder, for a store with so much memory; None where it can."""
+        """The reason why the folder cannot be made; None if it can."""
         try:
             self._make()
             self.remove()

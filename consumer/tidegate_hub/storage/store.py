@@ -37,7 +37,7 @@ MEMORY_BUDGET_BYTES = 64 << 20
 SEGMENT_BYTES = 32 << 20
 MAX_OPEN_FILES = 128
 _SMALLEST_SEGMENT_BYTES = 1 << 20
-# Of a bounded total, so that what goes at once is little, and each of many partitions keeps some.
+# Small segments, so that a full store drops little at a time, and many partitions keep something.
 _SEGMENTS_OF_TOTAL = 1024
 
 
@@ -54,12 +54,12 @@ class Store:
         max_open_files: int = MAX_OPEN_FILES,
         total_bytes: int | None = None,
     ) -> None:
-        """`total_bytes` bounds what is kept of all hubs; None: it is not bounded."""
+        """`total_bytes` is the limit on the events of all hubs together; None: no limit."""
         self.directory = directory
         self.total_bytes = total_bytes
         self.fsync = fsync
         self.recovered: list[str] = []  # what recovery cut or missed, in words
-        self.no_spill: NoSpill | None = None  # why nothing can be written beside memory
+        self.no_spill: NoSpill | None = None  # why temporary files cannot be written
         self._logs: dict[tuple[str, str], PartitionLog] = {}
         self._hubs: dict[str, StoredHub] = {}
         self._spilled = SpillFolder()

@@ -69,7 +69,7 @@ class RenderInput:
     service_account_annotations: Mapping[str, str] = field(default_factory=_nothing)
     # The pod template that is merged over ours.
     template: Mapping[str, Any] = field(default_factory=_nothing)
-    # What it may ask for.
+    # The profile that it must keep to.
     profile: Profile = Profile.BASELINE
     # Which ledger the pods meet in.
     ledger: str = ""

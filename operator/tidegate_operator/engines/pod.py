@@ -38,8 +38,8 @@ CONFIGURED = "/etc/tidegate"
 SCRATCH = "/scratch"
 VOLUMES = "tidegate-"
 GROUP_FILE = f"{CONFIGURED}/group/group.yaml"
-# Volumes on a node's disk whose content nobody misses: the cluster autoscaler does not drain a node
-# for as long as a pod there has one that is not named here.
+# The cluster autoscaler drains a node only if its pods name here all their volumes on its disk, as
+# volumes that may be lost.
 EVICTABLE = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 MEMBER, POD_UID, LEASE_FILE = OUR_ENV = ("TIDEGATE_MEMBER", "TIDEGATE_POD_UID", "TIDEGATE_SCRATCH")
 # The images' user.

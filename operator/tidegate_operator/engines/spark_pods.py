@@ -153,7 +153,7 @@ def _driver(wanted: RenderInput) -> Document:
 
 def _executor(wanted: RenderInput) -> Document:
     labels = {**labels_of(wanted.key), ROLE_LABEL: str(Role.EXECUTOR)}
-    # The second volume is Spark's own, which it adds.
+    # Spark adds the second volume.
     annotations = {EVICTABLE: "tmp,spark-local-dir-1"}
     return {
         "metadata": {"labels": labels, "annotations": annotations},

@@ -67,14 +67,14 @@ def changed(
 
 
 def _keep_to(profile: Profile, template: Document, outline: Outline) -> None:
-    """Refuse what the profile refuses: the first field in words, the others by their number."""
+    """Refuse a template outside the profile: name the first field, and count the others."""
     found = [*flaws(template, outline.at, profile)]
     if found:
         first, more = found[0], f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise TemplateError(
             f"{first.path}: {first.remedy}. This operator takes pod templates of the Pod Security "
-            f"profile {profile}, which refuses that{more}; who installed it can set podSecurity "
-            "among the values of its chart (--pod-security)"
+            f"profile {profile}, which refuses that{more}. To allow it, set podSecurity among the "
+            "values of the operator's chart (--pod-security)"
         )
 
 

@@ -1,4 +1,4 @@
-"""A hub without a data directory takes more than fits in memory, or says at once that it cannot."""
+"""A hub without a data directory takes more than fits in memory, or reports that it cannot."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def disk_bytes(folder: Path) -> int:
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """What the hub is told to write its temporary files to; it is not there yet."""
+    """The folder for temporary files of the hub, which does not exist yet."""
     folder = tmp_path / "temporary"
     monkeypatch.setenv("TMPDIR", str(folder))
     yield folder
@@ -45,8 +45,8 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 def test_a_hub_takes_many_times_what_it_keeps(tmp_path: Path, temporary: Path) -> None:
     temporary.mkdir()
-    told = ("--hub", f"{HUB}:2", "--memory-mb", "2", "--retention-total-mb", "16")
-    with hub_process(tmp_path, *told) as hub, Peer(SocketLine(hub.port)) as peer:
+    options = ("--hub", f"{HUB}:2", "--memory-mb", "2", "--retention-total-mb", "16")
+    with hub_process(tmp_path, *options) as hub, Peer(SocketLine(hub.port)) as peer:
         for _ in range(8):
             assert are_taken(send(peer, 16))
             assert 0 < disk_bytes(temporary) <= 16 * MIB
@@ -56,12 +56,12 @@ def test_a_hub_takes_many_times_what_it_keeps(tmp_path: Path, temporary: Path) -
 def test_a_hub_that_cannot_spill_says_at_its_start_what_that_means_and_what_to_do(
     tmp_path: Path, temporary: Path
 ) -> None:
-    told = ("--hub", f"{HUB}:1", "--memory-mb", "8")
-    with hub_process(tmp_path, *told) as hub:
-        (said,) = hub.complained.splitlines()
-        assert said.startswith("more than 8 MB of events cannot be stored, and sends are refused")
-        assert "Set TMPDIR to a folder on a disk" in said
-        assert str(temporary) in said and "No such file or directory" in said
+    options = ("--hub", f"{HUB}:1", "--memory-mb", "8")
+    with hub_process(tmp_path, *options) as hub:
+        (line,) = hub.complained.splitlines()
+        assert line.startswith("more than 8 MB of events cannot be stored, and sends are refused")
+        assert "Set TMPDIR to a folder on a disk" in line
+        assert str(temporary) in line and "No such file or directory" in line
         with Peer(SocketLine(hub.port)) as peer:
             refused = send(peer, 12)[-1]
             assert isinstance(refused, Rejected)
@@ -74,7 +74,7 @@ def test_a_hub_that_cannot_spill_says_at_its_start_what_that_means_and_what_to_d
 
 
 def test_a_hub_whose_disk_cannot_be_written_says_so_at_its_start(tmp_path: Path) -> None:
-    """As in a pod: what is mounted there is read only."""
+    """As in a pod with a read-only root."""
     disk = SmallDisk(tmp_path)
     hub = HubProcess(
         tmp_path / "hub", "--hub", f"{HUB}:1", within=disk.within(is_read_only=True)

@@ -57,8 +57,8 @@ def test_a_bomb_of_aliases_is_refused_at_once(kind: str) -> None:
 
 def test_a_file_of_json_in_ascii_says_what_its_characters_say() -> None:
     """JSON writes a character beyond 16 bits as two escapes, and is YAML to a person."""
-    said = {"options": {"mood 😀": "wörld 😀 \U0010ffff"}, "list": ["😀", 1]}
-    assert document_of(json.dumps(said), "group.json") == said
+    document = {"options": {"mood 😀": "wörld 😀 \U0010ffff"}, "list": ["😀", 1]}
+    assert document_of(json.dumps(document), "group.json") == document
 
 
 def test_half_of_a_character_is_refused_with_its_line() -> None:

@@ -78,7 +78,7 @@ def test_a_paused_group_gets_the_size_that_it_had_before() -> None:
     world.settle()
     assert world.status["scaling"]["beforePause"] == 5
     world.kube.edit(WORKLOAD, {"spec": {"replicas": 0}})
-    world.start()  # another operator, which knows only what the status says
+    world.start()  # another operator, which knows the status alone
     world.kube.edit(NAME, {"spec": {"scaling": EXTERNAL}})
     world.settle()
     assert size_written(world) == 5

@@ -19,11 +19,14 @@ KEY = GroupKey("homes", "activity")
 ORDER = (Profile.PRIVILEGED, Profile.BASELINE, Profile.RESTRICTED)
 
 
-def rendered(profile: Profile, document: dict[str, Any] | None = None) -> None:
-    """Raises TemplateError where a group of either engine says what the profile refuses."""
-    said = document or {}
-    spark = SparkSpec(driver=DriverSpec(template=said), executor=ExecutorSpec(template=said))
-    wanted = RenderInput(KEY, "u", "kind: x\n", "i", template=said, profile=profile, spark=spark)
+def rendered(profile: Profile, document: dict[str, Any]) -> None:
+    """Render a group of each engine. Raises TemplateError if the profile refuses the template."""
+    spark = SparkSpec(
+        driver=DriverSpec(template=document), executor=ExecutorSpec(template=document)
+    )
+    wanted = RenderInput(
+        KEY, "u", "kind: x\n", "i", template=document, profile=profile, spark=spark
+    )
     for engine in EngineKind:
         engine_of(engine).manifests(wanted)
 
@@ -35,7 +38,7 @@ def test_a_profile_refuses_what_the_standard_says_at_its_path_and_nothing_else(
 ) -> None:
     found = [flaw.path for flaw in flaws(sample.document, "spec.template", profile)]
     is_refused = ORDER.index(profile) > ORDER.index(sample.passes)
-    # What is privileged may escalate, too: that is told after it.
+    # A privileged container may escalate, too: that flaw comes after it.
     assert found[:1] == ([f"spec.template.{sample.path}"] if is_refused else [])
 
 
@@ -45,7 +48,7 @@ def test_every_control_has_samples_that_pass_and_that_do_not() -> None:
 
 
 def test_the_pods_that_the_operator_makes_by_itself_keep_to_the_strictest_profile() -> None:
-    rendered(Profile.RESTRICTED)
+    rendered(Profile.RESTRICTED, {})
 
 
 @pytest.mark.parametrize(
@@ -66,15 +69,15 @@ def test_a_group_that_asks_for_more_than_the_operator_allows_is_told_where_and_w
     with pytest.raises(TemplateError, match=rf"^spec\.template\.spec\.{path}") as refused:
         rendered(Profile.BASELINE, {"spec": spec})
     assert "profile baseline, which refuses that" in str(refused.value)
-    assert "podSecurity among the values of its chart" in str(refused.value)
+    assert "podSecurity among the values of the operator's chart" in str(refused.value)
     rendered(Profile.PRIVILEGED, {"spec": spec})
 
 
 @pytest.mark.parametrize("process", ["driver", "executor"])
 def test_processes_of_spark_are_held_to_the_same_profile(process: str) -> None:
-    said = {"spec": {"hostPID": True}}
+    document = {"spec": {"hostPID": True}}
     kind = DriverSpec if process == "driver" else ExecutorSpec
-    spark = SparkSpec(**{process: kind(template=said)})  # type: ignore[arg-type]
+    spark = SparkSpec(**{process: kind(template=document)})  # type: ignore[arg-type]
     wanted = RenderInput(KEY, "u", "kind: x\n", "i", spark=spark)
     with pytest.raises(TemplateError, match=rf"^spec\.spark\.{process}\.template\.spec\.hostPID: "):
         engine_of(EngineKind.SPARK).manifests(wanted)
@@ -108,7 +111,7 @@ def test_the_first_field_is_told_and_how_many_others_there_are() -> None:
     ],
 )
 def test_what_no_pod_can_say_is_left_to_the_api_server(spec: dict[str, Any]) -> None:
-    """It is read without a crash: a template is text of somebody else."""
+    """Another person writes a template: none makes the check crash."""
     document = {"metadata": {"annotations": []}, "spec": spec}
     assert not [*flaws(document, "spec.template", Profile.BASELINE)]
 

@@ -138,6 +138,6 @@ def test_the_autoscaler_of_nodes_is_told_every_volume_of_ours_whose_content_nobo
     for who, template in templates.items():
         volumes = template["spec"]["volumes"]
         local = {each["name"] for each in volumes if "emptyDir" in each} - {"cache"}
-        told = set(template["metadata"]["annotations"][EVICTABLE].split(","))
-        # Spark adds one of its own to executors.
-        assert told == local | ({"spark-local-dir-1"} if who == "executor" else set()), who
+        named = set(template["metadata"]["annotations"][EVICTABLE].split(","))
+        # Spark adds one to executors.
+        assert named == local | ({"spark-local-dir-1"} if who == "executor" else set()), who
