@@ -14,11 +14,11 @@ from concurrent.futures import Future
 from tidegate import event_loop
 from tidegate.member.keeper import Keeper
 from tidegate.member.messages import Keep, LetGo, RenewalRefused, Renewed
+from tidegate.member.steps import LOST
 from tidegate.model import PartitionId
 from tidegate.ports import Ledger, LedgerError, Refusal, Renew
 from tidegate.settings import MemberSettings
 
-_LOST = (Refusal.UNKNOWN, Refusal.BUSY)
 _STOP_S = 10.0
 
 
@@ -122,5 +122,5 @@ class KeepingThread:
         self._changed.set()
         if refusal is None:
             self._tell(Renewed(now, sent_at, keep.partition, keep.lease_id))
-        elif refusal not in _LOST:
+        elif refusal not in LOST:
             self._tell(RenewalRefused(now, keep.partition, keep.lease_id, keep.etag, refusal))

@@ -100,11 +100,28 @@ class Checkpoint:
     state: bytes | None = None
     # The position that the state was written with; None where there is no state.
     state_position: Position | None = None
+    # Of a listing, which carries no state: whether there is one.
+    has_state: bool = False
+    # When the partition was begun at its start position, by the server's clock; every later write
+    # repeats it. None where an earlier version or another processor wrote it.
+    begun_at: float | None = None
 
     @property
     def is_state_behind(self) -> bool:
         """Whether somebody moved the position and left the state: an official processor, a hand."""
         return self.state is not None and self.state_position != self.position
+
+    def is_before(self, epoch: int, begun_at: float | None) -> bool:
+        """Whether a checkpoint that is known with these goes before this one.
+
+        Epochs go up, and a partition is begun once: what is not so was deleted and begun anew, or
+        was put back. What has no epoch is another processor's or a hand's, and counts.
+        """
+        if self.epoch <= 0:
+            return False
+        if self.begun_at is not None and self.begun_at != begun_at:
+            return begun_at is None or begun_at < self.begun_at
+        return self.epoch < epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +144,17 @@ class Figures:
     begins_at: int | None = None
     # Events of it that the owner has put aside since its process began.
     put_aside: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A checkpoint that a member knows, and that is gone from the ledger."""
+
+    epoch: int
+    sequence: int
+    # The member wrote it, and knows the state that belongs to it; else it has seen it listed.
+    is_own: bool
+    begun_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +189,11 @@ class Presence:
     trouble: str = ""
     # Those that are stuck because the circuit breaker for dead letters is open.
     open_circuits: frozenset[PartitionId] = frozenset()
+    # Checkpoints that it knows, and that are gone from the ledger.
+    recalls: Mapping[PartitionId, Recalled] = field(default_factory=lambda: MappingProxyType({}))
+    # When it last wrote a checkpoint again that had been deleted or changed by somebody else, by
+    # the server's clock; 0: never.
+    restored_at: float = 0.0
 
     @property
     def is_alive(self) -> bool:
@@ -227,6 +260,20 @@ class PartitionEnd:
     known_at: float
     # The first event that it still has, where the source said so.
     begins_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """What a source calls itself, as it was read under a host."""
+
+    host: str
+    identity: str
+    recorded_at: float  # server time
+
+    @property
+    def rank(self) -> tuple[float, str]:
+        """Who came first has the lowest."""
+        return self.recorded_at, self.host
 
 
 @dataclass(frozen=True, slots=True)

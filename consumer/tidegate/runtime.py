@@ -14,17 +14,19 @@ import time
 import uuid
 from collections.abc import Callable, Coroutine, Mapping
 
+from tidegate.admission import Admission
 from tidegate.handling import NewHandler
 from tidegate.keeping import KeepingThread
 from tidegate.member import messages as m
 from tidegate.member.member import Member
 from tidegate.member.retrying import cause_of, retry_pause_s
+from tidegate.member.tenure import EMPTIED
 from tidegate.model import Figures, PartitionEnd, PartitionId
 from tidegate.ports import Ledger, LedgerError, Source, SourceError, StolenError
 from tidegate.ports.lineage import FLAT, Lineage
 from tidegate.readers import RunningReader
 from tidegate.scratch import Leases, Scratch
-from tidegate.settings import MemberSettings
+from tidegate.settings import MemberSettings, SettingsError
 
 # One small request: who adds partitions waits no longer than this for them to be read.
 _PARTITIONS_AGAIN_S = 10.0
@@ -46,8 +48,12 @@ class Runtime:
         report: Callable[[m.Report], None] = print,
         watch: Callable[[m.Event | m.Command], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
+        admission: Admission | None = None,
     ) -> None:
         self._settings = settings.checked()
+        # Nothing is read before it has let this member in.
+        self._admission = admission
+        self._refused: SettingsError | None = None
         self._new_ledger = new_ledger
         self._source = source
         self._new_handler = new_handler
@@ -74,7 +80,8 @@ class Runtime:
     async def run(self, *beside: Callable[[], Coroutine[None, None, None]]) -> None:
         """Takes part in the group until `stop` was called and everything is handed over.
 
-        What runs `beside` it is cancelled then; its errors are errors of the member.
+        What runs `beside` it is cancelled then; its errors are errors of the member. Raises
+        SettingsError where the admission refuses the member, which has left by then.
         """
         self._loop = asyncio.get_running_loop()
         self._ledger = self._new_ledger()
@@ -95,6 +102,8 @@ class Runtime:
             self._keeping.stop()
             await self._ledger.close()
             await self._source.close()
+        if self._refused is not None:
+            raise self._refused
 
     def stop(self) -> None:
         """Asks for a clean stop; `run` returns when it is done."""
@@ -154,6 +163,8 @@ class Runtime:
             self._hurry.clear()
             try:
                 found = await self._source.partitions()
+                if not await self._is_admitted():
+                    return
             except SourceError as error:
                 failures += 1
                 if failures == 1 or cause_of(str(error)) != cause:
@@ -168,6 +179,20 @@ class Runtime:
                     known = found
                     self._tell(m.PartitionsKnown(self._clock(), found, asked_at))
             await self._pause(pause)
+
+    async def _is_admitted(self) -> bool:
+        """Whether this member may read. Raises SourceError where that cannot be told."""
+        if self._admission is None:
+            return True
+        try:
+            await self._admission.check(self._ledger)
+        except LedgerError as error:
+            raise SourceError(f"the record of the source cannot be read: {error}") from error
+        except SettingsError as refused:
+            self._refused = refused
+            self.stop()
+            return False
+        return True
 
     async def _pause(self, seconds: float) -> None:
         """Until the source is to be looked at again."""
@@ -234,6 +259,8 @@ class Runtime:
             case m.Remember():
                 self._remember(command.leases)
             case m.Report():
+                if command.kind == EMPTIED and self._admission is not None:
+                    self._admission.again()
                 self._report(command)
             case m.Stopped():
                 self._is_over = True

@@ -34,9 +34,12 @@ from tidegate_operator.wording import (
 
 BALANCED = "Balanced"
 STUCK, LOSS, BEHIND, PAUSED = "Stuck", "RetentionLoss", "StateBehind", "Paused"
+RESTORED = "CheckpointsRestored"
 
 # What the ledger says, and nothing else does.
-_OF_LEDGER = frozenset((BALANCED, sizes.BOUND, STUCK, LOSS, BEHIND))
+_OF_LEDGER = frozenset((BALANCED, sizes.BOUND, STUCK, LOSS, BEHIND, RESTORED))
+# How long a restoration is told after it was done.
+_TOLD_S = 600.0
 
 # What members believe by themselves, unless they are told otherwise.
 _MEMBERS = MemberSettings(name="operator")
@@ -68,6 +71,7 @@ def _all(view: GroupView, before: dict[str, Condition]) -> tuple[Condition, ...]
         _stuck(view),
         _loss(view),
         _state_behind(view),
+        _restored(view),
         _paused(view),
     )
 
@@ -290,6 +294,28 @@ def _behind(listing: Listing) -> list[PartitionId]:
     """Whose checkpoint stands at another position than its state."""
     found = [p for p, checkpoint in listing.checkpoints.items() if checkpoint.is_state_behind]
     return sorted(found, key=natural)
+
+
+def _restored(view: GroupView) -> Condition:
+    """Members say when they had to write checkpoints again."""
+    listing = view.listing
+    if listing is None:
+        return _not_read(RESTORED)
+    since = listing.server_time - _TOLD_S
+    members = [each.name for each in listing.members.values() if each.restored_at > since]
+    if members:
+        return Condition.so(
+            RESTORED,
+            "WrittenAgain",
+            "Find out who deletes or changes what stands in the ledger: a container or blobs of it "
+            "were deleted, or checkpoints were changed by somebody else, while members ran. They "
+            "have written their checkpoints again, and read on: see "
+            f"{view.commands.logs(view.key, sorted(members))}. To move a checkpoint, use "
+            f"{view.commands.rewind(view.key)}.",
+        )
+    return Condition.not_so(
+        RESTORED, "Untouched", "Nobody but the members has written or deleted checkpoints lately."
+    )
 
 
 def _paused(view: GroupView) -> Condition:

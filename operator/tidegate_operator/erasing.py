@@ -29,7 +29,9 @@ async def erase(client: Container, blobs: BlobSettings, names: GroupNames) -> in
     try:
         async with asyncio.timeout(blobs.timeout_s):
             rows, _ = await list_blobs(client, names.prefix, blobs.page_size, read_page)
+            records, _ = await list_blobs(client, names.source_name, blobs.page_size, read_page)
         ours = [row for row in rows if names.place(row.name) is not None]
+        ours += [row for row in records if row.name == names.source_name]
         if any(row.lease.is_held for row in ours):
             return len(ours)
         room = asyncio.Semaphore(_AT_ONCE)

@@ -26,7 +26,7 @@ from tidegate_operator.wording import cut, names_text, partitions_text, stopped
 
 _NOTE_CHARS = 1000
 # Bad where they are so.
-_TROUBLES = (kinds.STUCK, kinds.LOSS, kinds.BEHIND, BOUND)
+_TROUBLES = (kinds.STUCK, kinds.LOSS, kinds.BEHIND, kinds.RESTORED, BOUND)
 
 
 class NoticeKind(StrEnum):

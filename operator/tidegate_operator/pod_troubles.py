@@ -52,13 +52,14 @@ _BACK_OFF = "CrashLoopBackOff"
 # The code of who was ended by SIGKILL.
 _KILLED = 128 + 9
 # What a consumer that ends with 78 says first: see tidegate.settings.SettingsError.
-_OF_CONFIGURATION = ("HandlerNotImported", "ConfigurationRefused")
+_OF_CONFIGURATION = ("HandlerNotImported", "SourceRenamed", "ConfigurationRefused")
 # What a driver says last where its JVM was short of memory.
 _LAST_WORDS_OF_MEMORY = ("DriverOutOfMemory: ", "DriverKilled: ")
 
 # The reasons, the one that explains most first.
 REASONS = (
     "HandlerNotImported",
+    "SourceRenamed",
     "ConfigurationRefused",
     "ImageCannotBePulled",
     "ContainerCannotStart",

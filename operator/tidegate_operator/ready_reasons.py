@@ -106,6 +106,14 @@ _OF_THE_PODS: dict[str, Reason] = {
         "The handler cannot be imported, or there is no such function.",
         "Mend the code in the image or in the ConfigMap: the message has Python's own words.",
     ),
+    "SourceRenamed": Reason(
+        NO,
+        "The connection string or `namespace` reaches the same hub or container by another host "
+        "than the group does so far. A consumer that reads under the new name would begin anew, "
+        "beside those that run; so it does not begin.",
+        "Write `spec.ledger.host` with the host that the message names, to go on at the group's "
+        "checkpoints; with the new host, to begin anew.",
+    ),
     "ConfigurationRefused": Reason(
         NO,
         "The consumer refuses its group file or its secrets.",

@@ -32,6 +32,8 @@ MEANINGS: Mapping[str, str] = {
     kinds.STUCK: "A handler fails again and again, or does not come back.",
     kinds.LOSS: "Events went before they were handled.",
     kinds.BEHIND: "A partition stands still, because what is stored of it cannot be gone on with.",
+    kinds.RESTORED: "Checkpoints were deleted or changed by somebody else in the last ten minutes, "
+    "and the members have written them again.",
     kinds.PAUSED: "Nothing is read, as was asked.",
 }
 
@@ -164,6 +166,16 @@ REASONS: Mapping[str, Mapping[str, Reason]] = {
             "Restore or delete the blob that is named.",
         ),
         "PositionLost": POSITION_LOST,
+        "LedgerNotRead": NOT_READ,
+    },
+    kinds.RESTORED: {
+        "Untouched": Reason(NO, "Nobody but the members has written or deleted checkpoints."),
+        "WrittenAgain": Reason(
+            YES,
+            "The container was deleted, or blobs in it, or another program wrote them. Members "
+            "wrote their checkpoints again from memory: nothing is lost.",
+            "Find out who did it. `kubectl consumergroup rewind` moves checkpoints.",
+        ),
         "LedgerNotRead": NOT_READ,
     },
     kinds.PAUSED: {

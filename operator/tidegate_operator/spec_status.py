@@ -273,7 +273,7 @@ class StatusShape:
         default=None,
         metadata=_said(
             "What is so, and why: Ready, Balanced, Scaling, PartitionBound, Stuck, RetentionLoss, "
-            "StateBehind, Paused.",
+            "StateBehind, CheckpointsRestored, Paused.",
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         ),
     )

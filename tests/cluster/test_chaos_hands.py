@@ -1,5 +1,6 @@
 """What hands do to a group's ledger while it is read: a lease broken, a checkpoint deleted or set
-back, its Secret made wrong; with every event counted.
+back, the container deleted, its Secret made wrong or given another name of the hub; with every
+event counted.
 """
 
 from __future__ import annotations
@@ -86,3 +87,53 @@ def test_a_secret_that_is_made_wrong_is_told_and_what_reads_reads_on(chaos: Chao
         chaos.until_settled(PODS, 180)
     chaos.notes.add("secret-wrong", told=told)
     assert seen.longest_pause_s < TICK_S
+
+
+def test_a_container_that_is_deleted_is_made_and_written_again(chaos: Chaos) -> None:
+    chaos.until_rested()
+    before = {name: seen[-1] for name, seen in chaos.ledger.checkpoints().items()}
+    with chaos.measured() as seen:
+        chaos.container.delete_container()
+        until(lambda: sequence_again(chaos) >= before[PARTITION].sequence, 60, "the checkpoints")
+        chaos.group.until("it to be told", lambda: chaos.group.is_so("CheckpointsRestored"), 60)
+        chaos.until_settled()
+    print(seen.told("container-deleted"))
+    chaos.until_kept()
+    assert not seen.changes and seen.longest_pause_s < 2 * TICK_S
+    assert seen.duplicates <= DUPLICATES_AT_MOST
+    assert chaos.group.events("WrittenAgain")
+
+
+def sequence_again(chaos: Chaos) -> int:
+    """Of the checkpoint of the partition, where the container is there again."""
+    if not chaos.container.exists():
+        return -1
+    names = chaos.container.list_blob_names()
+    found = [each for each in names if each.endswith(f"/checkpoint/{PARTITION}")]
+    return max((sequence(chaos.container.get_blob_client(each)) for each in found), default=-1)
+
+
+def test_the_hub_under_another_name_is_refused_until_the_ledgers_name_is_written(
+    chaos: Chaos,
+) -> None:
+    found = chaos.kubectl.read("secret", NAME)["data"]
+    decoded = {key: base64.b64decode(text).decode() for key, text in found.items()}
+    host = decoded["events"].partition("//")[2].partition(";")[0]
+    renamed = decoded["events"].replace(".svc:", ".svc.cluster.local:")
+    assert renamed != decoded["events"]
+    chaos.until_rested()
+    with chaos.measured() as seen:
+        chaos.kubectl.apply(secret(renamed, decoded["storage"]))
+        # A pod that begins now knows the new name alone.
+        chaos.kubectl.said("delete", "pod", chaos.group.pod_names()[0], "--wait=false")
+        chaos.group.until(
+            "the new name to be refused", lambda: chaos.group.reason() == "SourceRenamed", 120
+        )
+        chaos.until_read_on()
+        chaos.group.patch(ledger={"host": host})
+        chaos.until_settled(PODS, 240)
+        chaos.group.patch(ledger={"host": None})
+        chaos.kubectl.apply(secret(decoded["events"], decoded["storage"]))
+        chaos.until_settled(PODS, 240)
+    print(seen.told("source-renamed"))
+    assert seen.duplicates == 0

@@ -18,6 +18,7 @@ BROKE = "broke the lease"
 DELETED_OWNERSHIP = "deleted the ownership"
 DELETED_CHECKPOINT = "deleted the checkpoint"
 SET_BACK = "set the checkpoint back"
+EMPTIED = "deleted the container"
 
 # What happens to a process.
 STARTED, KILLED, STOPPED = "started", "killed", "stopped"

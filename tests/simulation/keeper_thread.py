@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from tidegate.member import messages as m
 from tidegate.member.keeper import Keeper
+from tidegate.member.steps import LOST
 from tidegate.model import PartitionId
 from tidegate.ports import Refusal, Renew, Reply
 
 if TYPE_CHECKING:
     from simulation.process import Process
 
-_LOST = (Refusal.UNKNOWN, Refusal.BUSY)
 _POLL_S = 1.0
 
 
@@ -93,6 +93,6 @@ class KeeperThread:
         partition, lease_id = keep.partition, keep.lease_id
         if refusal is None:
             process.notice(process.feed, m.Renewed(now, sent_at, partition, lease_id))
-        elif refusal not in _LOST:
+        elif refusal not in LOST:
             refused = m.RenewalRefused(now, partition, lease_id, keep.etag, refusal)
             process.notice(process.feed, refused)

@@ -196,7 +196,7 @@ class SizedOperatorWorld(OperatorWorld):
         seen.append((now, handled))
         since, first = seen[0]
         seconds = max(now - since, MEASURES_S)
-        times = self._timetable[partition]
+        times = self.timetable[partition]
         end = max(bisect_right(times, heard_at) - 1, handled)
         heard = self._heard[process.who, partition]
         if not heard or heard[-1].sequence != end or heard_at - heard[-1].at >= END_EVERY_S:

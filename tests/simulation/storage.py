@@ -39,6 +39,8 @@ class Storage:
         self._dice = dice
         self._latency_s = latency_s
         self._record = record
+        # What everything is answered with, while the container is not there.
+        self.refuses: Refusal | None = None
 
     def call(self, who: Who, name: MemberName, operation: Operation, done: Done) -> None:
         """Sends an operation; `done` is told how it ended, as the client sees it."""
@@ -88,6 +90,9 @@ class Storage:
 
     def _perform(self, who: Who, operation: Operation) -> tuple[Reply, Refusal | None]:
         now = self._clock.now
+        if self.refuses is not None:
+            self._record(Did(now, who, operation, self.refuses, None))
+            return None, self.refuses
         try:
             reply = self.ledger.perform_at(operation, now)
         except LedgerError as error:

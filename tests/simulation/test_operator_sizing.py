@@ -160,7 +160,7 @@ def test_a_group_at_zero_is_woken_within_5_s_and_every_event_is_handled(
     slept, woke = world.decisions[:2]
     assert slept.wanted == 0, "after every partition was given a checkpoint"
     assert slept.at < 250.0
-    first_at = min(times[0] for times in world._timetable.values() if times)
+    first_at = min(times[0] for times in world.timetable.values() if times)
     assert woke.wanted >= 1
     assert woke.at - first_at <= 5.0
 

@@ -10,11 +10,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from simulation.history import BROKE, DELETED_CHECKPOINT, DELETED_OWNERSHIP, SET_BACK, ByHand
+from simulation.history import (
+    BROKE,
+    DELETED_CHECKPOINT,
+    DELETED_OWNERSHIP,
+    EMPTIED,
+    SET_BACK,
+    ByHand,
+)
 from simulation.hub import position_of
 from simulation.script import RosterFacts, Trouble, What
 from tidegate.ledger.layout import Kind
-from tidegate.ports import LedgerError, WriteCheckpoint
+from tidegate.ports import LedgerError, Refusal, WriteCheckpoint
 
 if TYPE_CHECKING:
     from simulation.process import Process
@@ -46,6 +53,7 @@ class Troubles:
             What.DELETE_OWNERSHIP: lambda trouble: self._delete(Kind.OWNERSHIP, trouble),
             What.DELETE_CHECKPOINT: lambda trouble: self._delete(Kind.CHECKPOINT, trouble),
             What.SET_CHECKPOINT_BACK: self._set_back,
+            What.EMPTY_LEDGER: self._empty,
             What.OFFICIAL_CHECKPOINT: self._official,
             What.MORE_PARTITIONS: lambda t: self._world.add_partitions(int(t.length_s)),
             What.ROSTER: lambda t: self._world.say_roster(t.roster or RosterFacts()),
@@ -197,6 +205,20 @@ class Troubles:
         ledger, partition = self._world.ledger, trouble.partition
         what = DELETED_OWNERSHIP if kind is Kind.OWNERSHIP else DELETED_CHECKPOINT
         self._by_hand(what, partition, lambda: ledger.delete_by_hand(kind, partition))
+
+    def _empty(self, trouble: Trouble) -> None:
+        """Somebody deletes the container."""
+        world = self._world
+        world.ledger.empty_by_hand()
+        for partition in world.partitions:
+            world.record(ByHand(world.clock.now, EMPTIED, partition))
+        if trouble.length_s:
+            world.storage.refuses = Refusal(trouble.then)
+
+            def end() -> None:
+                world.storage.refuses = None
+
+            self._lasts(trouble.length_s, end)
 
     def _official(self, trouble: Trouble) -> None:
         """An official processor checkpoints: the state is left behind, until a rewind."""

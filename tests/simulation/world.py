@@ -57,8 +57,8 @@ class World:
         )
         self.lineage: Lineage = FLAT
         self.partitions = list(script.partition_ids())
-        self._timetable = {partition: self._times(0.0) for partition in self.partitions}
-        self.hub = Hub(self.clock, self._timetable, self.record)
+        self.timetable = {partition: self._times(0.0) for partition in self.partitions}
+        self.hub = Hub(self.clock, self.timetable, self.record)
         self.processes: dict[MemberName, Process] = {}
         self._lives: dict[MemberName, int] = {}
         self._weights = dict(script.weights)
@@ -126,7 +126,7 @@ class World:
         for _ in range(count):
             partition = str(len(self.partitions))
             self.partitions.append(partition)
-            self._timetable[partition] = self._times(self.clock.now)
+            self.timetable[partition] = self._times(self.clock.now)
         for process in self.processes.values():
             self.clock.after(self.dice.random() * 10.0, self.tell_partitions, process)
 
@@ -205,7 +205,7 @@ class World:
         }
         return Facts(
             script=self.script,
-            timetable=self._timetable,
+            timetable=self.timetable,
             end=self.clock.now,
             settled_at=settled_at,
             alive=alive,

@@ -18,6 +18,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from azure.core.exceptions import ResourceNotFoundError
 from azure.storage.blob import ContainerClient
 
 _EVERY_S = 0.2
@@ -53,8 +54,11 @@ class LedgerWatch:
         self._checkpoints: dict[str, list[Checkpoint]] = {}
 
     def look(self) -> None:
-        """Takes in what stands there now."""
-        rows = list(self._container.list_blobs(include=["metadata"]))
+        """Takes in what stands there now; nothing where somebody has deleted the container."""
+        try:
+            rows = list(self._container.list_blobs(include=["metadata"]))
+        except ResourceNotFoundError:
+            return
         with self._lock:
             for row in rows:
                 kind, partition = row.name.split("/")[-2:]

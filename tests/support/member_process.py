@@ -59,7 +59,12 @@ async def run(config: dict[str, Any]) -> None:
     log = Log(Path(config["log"]))
     names = GroupNames(config["host"], config["hub"], config["group"])
     lease_s = config.get("lease_s", 15)
-    blobs = BlobSettings(config["container"], connection_string=config["blobs"], lease_s=lease_s)
+    blobs = BlobSettings(
+        config["container"],
+        connection_string=config["blobs"],
+        lease_s=lease_s,
+        create=config.get("create", False),
+    )
 
     def new_ledger() -> Ledger:
         return BlobLedger(blobs, names)

@@ -91,7 +91,7 @@ def _ledger() -> Iterator[str]:
         yield f"ledger blob {names.of(layout.Place(kind, '1'))}"
     for key in layout.ownership_metadata(Owner("a", "1"), 1, "n"):
         yield f"ledger ownership {key}"
-    for key in layout.checkpoint_metadata(Position("1", 1), 1, "n", 0.0, "r"):
+    for key in layout.checkpoint_metadata(Position("1", 1), 1, "n", 0.0, "r", 0.0):
         yield f"ledger checkpoint {key}"
 
 

@@ -15,6 +15,8 @@ Rules:
 - A partition is new if nobody ever owned it, or if it was given up in order before the oldest
   tenure that now lives: then the group has started again since, and the partition may wait for the
   members that are expected. One whose owner died is an orphan, and waits for nobody.
+- A partition whose checkpoint was deleted goes to the member that knows most of it: what its owner
+  wrote before what others saw, then the higher epoch and the later position.
 - A load is what the owner states, living or dead; where it states nothing yet, what others still
   state; and unknown where nobody does.
 """
@@ -179,18 +181,34 @@ def _partitions(
         for id in presence.wants if presence is not None else ():
             wanted.setdefault(id, name)
     rows = listing.ownerships
+    knowing = _knowing(listing, alive)
     return tuple(
         PartitionFacts(
             id=id,
             owner=_owner(rows[id]) if id in rows else None,
             load=_load(listing, rows.get(id), stated.get(id)),
-            pinned_to=roster.pins.get(id),
+            pinned_to=knowing.get(id) or roster.pins.get(id),
             is_paused=roster.is_paused or id in roster.paused,
             is_new=id in new,
             wanted_by=wanted.get(id),
         )
         for id in ids
     )
+
+
+def _knowing(listing: Listing, alive: Iterable[MemberName]) -> dict[PartitionId, MemberName]:
+    """Who knows most of each partition whose checkpoint was deleted, or put back."""
+    best: dict[PartitionId, tuple[int, bool, int, MemberName]] = {}
+    for name in alive:
+        presence = listing.members.get(name)
+        if presence is None:
+            continue
+        for id, known in presence.recalls.items():
+            found = listing.checkpoints.get(id)
+            if found is None or found.is_before(known.epoch, known.begun_at):
+                rank = known.epoch, known.is_own, known.sequence, name
+                best[id] = max(rank, best.get(id, rank))
+    return {id: name for id, (_, _, _, name) in best.items()}
 
 
 def _load(listing: Listing, row: Ownership | None, otherwise: float | None) -> float | None:

@@ -210,6 +210,7 @@ async def _runtime(
         scratch=scratch,
         report=lambda _: None,  # heard by `watch`, as everything else
         watch=ops.watch,
+        admission=wiring.admission(setup, source),
     )
     ends = Ends(source, runtime, ops.board, ops.observer, ops.watch)
     figures = partial(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidegate.admission import Admission
 from tidegate.commands.ledgers import (
     NOT_IN_BLOBS,
     LeasePlace,
@@ -147,6 +148,8 @@ def _letters_address(group: GroupFile, vault: Vault, address: str) -> str:
 
 def names_of(group: GroupFile, address: str) -> GroupNames:
     """The blob names of a group; the address is that of its source. Raises SettingsError."""
+    if group.spec.ledger.host is not None:
+        return GroupNames(group.spec.ledger.host, *parts_of(group))
     if group.spec.source.cosmos is not None:
         url = split_url(account_of(address)[0], "spec.source.cosmos: the endpoint")
         return GroupNames(url.netloc, *parts_of(group))
@@ -175,6 +178,15 @@ def _host(address: str) -> str:
 
 
 # --- the parts
+
+
+def admission(setup: Setup, source: EndingSource) -> Admission:
+    """Refuses a member whose source the group reads under another host."""
+    spec = setup.group.spec
+    what = "hub" if spec.source.event_hubs is not None else "container"
+    place = f"{what} '{setup.hub}'"
+    is_told = spec.ledger.host is not None
+    return Admission(source.identity, place, setup.names.host, is_told=is_told)
 
 
 def member_settings(setup: Setup, name: str) -> MemberSettings:

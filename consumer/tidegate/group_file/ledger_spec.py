@@ -12,7 +12,7 @@ from tidegate.group_file import account_spec
 from tidegate.group_file.source_spec import Secret
 from tidegate.ledger.cosmos.dialects import Dialect
 from tidegate.ledger.layout import API_VERSION
-from tidegate.settings import SettingsError
+from tidegate.settings import SettingsError, check_name
 
 ONE_LEDGER = (
     "write one ledger: container: NAME with connectionString or accountUrl, or cosmos: {database: "
@@ -105,6 +105,14 @@ class LedgerSpec:
         default=None,
         metadata={"help": "Certificate authorities, where the public ones will not do."},
     )
+    host: str | None = field(
+        default=None,
+        metadata={
+            "help": "The host of the source in the names of the ledger, as the group has had it: "
+            "write it where the same source is reached by another name now, such as a Geo-DR "
+            "alias or a private link. Else it is the host that the source is reached by."
+        },
+    )
     lease_s: float = field(
         default=15.0,
         metadata={
@@ -145,6 +153,8 @@ class LedgerSpec:
         is_of_blobs = any(each is not None for each in others) or self.create
         if self.cosmos is not None and (is_of_blobs or self.ca_file is not None):
             raise SettingsError(ITS_OWN_KEYS)
+        if self.host is not None:
+            check_name("host", self.host)
         if not 0.5 <= self.settled_tick_s <= 10:
             raise SettingsError(f"settled_tick_s {self.settled_tick_s:g}: write 0.5 to 10 seconds")
         return self

@@ -1,7 +1,8 @@
 """The ledger in Azure Blob Storage, over the official SDK.
 
 Rules:
-- An operation is one request, but for Join, which makes the member's blob where it is missing.
+- An operation is one request, but for Join, which makes the member's blob where it is missing, and
+  for RecordSource, which looks at the records before it writes one, and after.
 - Lease calls carry If-Match; writes carry a lease or a condition; a checkpoint is one Put Blob, or
   one Set Blob Metadata where its body stays as it is.
 - A ledger belongs to one event loop: who works on two loops has two of them.
@@ -21,10 +22,11 @@ from tidegate.ledger import blob_reads, layout, members
 from tidegate.ledger.access import STATE_LIMIT, BlobSettings, open_container
 from tidegate.ledger.containers import Container
 from tidegate.ledger.layout import GroupNames, Kind, Place
+from tidegate.ledger.listing_xml import read_page
 from tidegate.ledger.packing import Unfit, Unreadable
 from tidegate.ledger.refusals import Spot, is_missing_container, refusal_of
 from tidegate.ledger.relisting import Relisting
-from tidegate.model import Checkpoint, Listing, Ownership
+from tidegate.model import Checkpoint, Listing, Ownership, SourceRecord
 from tidegate.ports import (
     Acquire,
     Announce,
@@ -39,6 +41,7 @@ from tidegate.ports import (
     Operation,
     ReadCheckpoint,
     ReadOwnership,
+    RecordSource,
     Refusal,
     Release,
     Renew,
@@ -62,8 +65,8 @@ def unchanged(etag: str) -> Condition:
 
 
 def place_of(operation: Operation) -> Place | None:
-    """The blob that an operation is about; None for a listing."""
-    if isinstance(operation, List):
+    """The blob that an operation is about; None for a listing, and for records of sources."""
+    if isinstance(operation, List | RecordSource):
         return None
     if isinstance(operation, WriteRoster):
         return ROSTER
@@ -130,8 +133,12 @@ class BlobLedger:
         return refusal_of(problem, Spot.of(self._settings, name))
 
     async def _create_container(self) -> None:
-        with contextlib.suppress(ResourceExistsError):  # another member was quicker
+        try:
             await self._container().create_container()
+        except ResourceExistsError as problem:
+            # Another member was quicker. While it is being deleted the SDK says the same.
+            if self._refused(problem, "").refusal is Refusal.BUSY:
+                raise
 
     async def _do(self, operation: Operation, name: str) -> Reply:
         match operation:
@@ -168,7 +175,31 @@ class BlobLedger:
             case WriteRoster():
                 condition = unchanged(operation.etag) if operation.etag else ABSENT
                 return await self._put(name, members.roster_metadata(operation.roster), condition)
+            case RecordSource():
+                return await self._record_source(operation)
         return None
+
+    async def _record_source(self, operation: RecordSource) -> tuple[SourceRecord, ...]:
+        host = self._names.host.lower()
+        found = await self._source_records()
+        others = [each for each in found if each.host != host]
+        others = [each for each in others if each.identity == operation.identity]
+        own = [each for each in found if each.host == host]
+        if others and not operation.takes_over:
+            return found
+        if not others and own and own[0].identity == operation.identity:
+            return found
+        metadata = layout.source_metadata(self._names, operation.identity)
+        await self._put(self._names.source_name, metadata, {})
+        for each in others:
+            await self._delete(f"{self._names.source_prefix}{each.host}", {})
+        return await self._source_records()
+
+    async def _source_records(self) -> tuple[SourceRecord, ...]:
+        rows, _ = await blob_reads.list_blobs(
+            self._container(), self._names.source_prefix, self._settings.page_size, read_page
+        )
+        return tuple(layout.read_source(row) for row in rows)
 
     async def _list(self) -> Listing:
         relisting = self.relisting
@@ -233,6 +264,7 @@ class BlobLedger:
             operation.nonce,
             operation.enqueued_at,
             operation.rewound_by,
+            operation.begun_at,
         )
         if operation.keeps_body:
             return await self._set_metadata(name, metadata, None, condition)

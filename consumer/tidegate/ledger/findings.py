@@ -96,7 +96,7 @@ def _of_group(listing: Listing) -> Iterator[Finding]:
 
 def _of_flaws(listing: Listing) -> Iterator[Finding]:
     for flaw in listing.flaws:
-        remedy = "Restore the blob, or delete it if it may start anew."
+        remedy = "Restore the blob, or delete it: a member that knows it writes it again."
         if flaw.partition is not None:
             remedy += f" Partition {flaw.partition} is not read until then; the others go on."
         yield Finding("unreadable", flaw.blob, flaw.problem, remedy)

@@ -31,6 +31,7 @@ from tidegate.model import (
     Position,
     Presence,
     Roster,
+    SourceRecord,
 )
 from tidegate.settings import check_name
 
@@ -40,10 +41,15 @@ API_VERSION = "2021-12-02"
 
 BODY_LINE = b"tidegate-state 1 "
 
+# No host has this name.
+_SOURCES = "tidegate.sources"
+
 # What a URL leaves alone. A percent sign comes from encoding a member's name.
 _SEGMENT = re.compile(r"[a-z0-9._~%-]+")
 
-_REMEDY = "Nothing was overwritten. Correct it, or delete it if it may start anew"
+_REMEDY = (
+    "Nothing was overwritten. Correct it, or delete it: a member that knows it writes it again"
+)
 
 
 class Kind(StrEnum):
@@ -72,6 +78,8 @@ class Row:
     lease: LeaseState
     metadata: Mapping[str, str]
     modified_at: float
+    # Bytes of the body.
+    size: int = 0
 
 
 def exact_name(name: str, but: str = "") -> str:
@@ -101,6 +109,16 @@ class GroupNames:
     @property
     def prefix(self) -> str:
         return f"{self.host}/{self.hub}/{self.group}/".lower()
+
+    @property
+    def source_prefix(self) -> str:
+        """What the records of sources begin with: all that have this name and group."""
+        return f"{_SOURCES}/{self.hub}/{self.group}/".lower()
+
+    @property
+    def source_name(self) -> str:
+        """The record of the source under this host."""
+        return f"{self.source_prefix}{self.host}".lower()
 
     def of(self, place: Place) -> str:
         """The name of a blob."""
@@ -154,7 +172,12 @@ def read_ownership(partition: PartitionId, row: Row) -> Ownership:
 
 
 def checkpoint_metadata(
-    position: Position, epoch: int, nonce: str, enqueued_at: float | None, rewound_by: str
+    position: Position,
+    epoch: int,
+    nonce: str,
+    enqueued_at: float | None,
+    rewound_by: str,
+    begun_at: float | None = None,
 ) -> dict[str, str]:
     if position.offset and not packing.is_plain(position.offset):
         raise Unfit(f"offset {position.offset!r} cannot stand in a blob's metadata")
@@ -169,6 +192,8 @@ def checkpoint_metadata(
         metadata["enqueuedtime"] = repr(float(enqueued_at))
     if rewound_by:
         metadata["rewoundby"] = packing.escape(rewound_by)
+    if begun_at is not None:
+        metadata["begunat"] = repr(float(begun_at))
     return metadata
 
 
@@ -180,7 +205,7 @@ def read_checkpoint(partition: PartitionId, row: Row, body: bytes | None = None)
             "it has neither offset nor sequencenumber in its metadata, so no current Event Hubs "
             "library wrote it"
         )
-    enqueued = metadata.get("enqueuedtime")
+    enqueued, begun = metadata.get("enqueuedtime"), metadata.get("begunat")
     state_position, state = read_body(body) if body else (None, None)
     return Checkpoint(
         partition=partition,
@@ -195,6 +220,8 @@ def read_checkpoint(partition: PartitionId, row: Row, body: bytes | None = None)
         rewound_by=packing.unescape(metadata.get("rewoundby", "")),
         state=state,
         state_position=state_position,
+        has_state=body is None and row.size > 0,
+        begun_at=packing.read_number(begun, "begunat") if begun else None,
     )
 
 
@@ -225,6 +252,17 @@ def flaw(place: Place, name: str, problem: Unreadable) -> Flaw:
         problem=f"blob '{name}' cannot be read: {problem}. {_REMEDY}.",
         partition=place.key if is_of_partition else None,
     )
+
+
+def source_metadata(names: GroupNames, identity: str) -> dict[str, str]:
+    return {"host": packing.escape(names.host.lower()), "identity": packing.escape(identity)}
+
+
+def read_source(row: Row) -> SourceRecord:
+    """The record of a source. One that a hand has spoilt says nothing of any source."""
+    host = packing.unescape(row.metadata.get("host", ""))
+    identity = packing.unescape(row.metadata.get("identity", ""))
+    return SourceRecord(host or row.name.rpartition("/")[2], identity, row.modified_at)
 
 
 # One blob of a ledger, as it was read.

@@ -51,7 +51,12 @@ def _row(blob: ElementTree.Element) -> Row:
         lease=LeaseState(properties.findtext("LeaseState") or LeaseState.AVAILABLE),
         metadata={pair.tag.lower(): pair.text or "" for pair in pairs},
         modified_at=seconds_of(modified) if modified else 0.0,
+        size=_size_of(properties.findtext("Content-Length")),
     )
+
+
+def _size_of(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() and len(text) < 20 else 0
 
 
 # A blob as services write it: no attributes, nothing that is escaped, properties before metadata.
@@ -62,7 +67,7 @@ _PLAIN = re.compile(
 )
 # No element in an element: what stands in one that is passed over is none of the blob's.
 _FLAT = re.compile(r"(?:<([\w-]+)(?: ?/>|>[^<]*</\1>))*")
-_PROPERTY = re.compile(r"<(Last-Modified|Etag|LeaseState)>([^<]*)</\1>")
+_PROPERTY = re.compile(r"<(Last-Modified|Etag|LeaseState|Content-Length)>([^<]*)</\1>")
 _PAIR = re.compile(r"<([^<>/ ]+)>([^<]*)</\1>")
 
 
@@ -87,6 +92,7 @@ def read_blob(text: str) -> Row | None:
         lease=LeaseState(told.get("LeaseState") or LeaseState.AVAILABLE),
         metadata={key.lower(): value for key, value in pairs},
         modified_at=seconds_of(modified) if modified else 0.0,
+        size=_size_of(told.get("Content-Length")),
     )
 
 

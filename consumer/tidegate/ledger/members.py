@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from tidegate.ledger import packing
 from tidegate.ledger.figures import pack_figures, unpack_figures
 from tidegate.ledger.packing import METADATA_LIMIT, Unfit, Unreadable
-from tidegate.model import LeaseState, MemberName, Position, Presence, Rewind, Roster
+from tidegate.model import LeaseState, MemberName, Position, Presence, Recalled, Rewind, Roster
 
 T = TypeVar("T")
 
@@ -39,16 +39,20 @@ def presence_metadata(presence: Presence) -> dict[str, str]:
         metadata["poduid"] = packing.escape(presence.pod_uid)
     if presence.started_at:
         metadata["startedat"] = repr(float(presence.started_at))
+    if presence.restored_at:
+        metadata["restoredat"] = repr(float(presence.restored_at))
     if presence.loads:
         metadata["loads"] = packing.pack_table(
             (partition, repr(float(load))) for partition, load in presence.loads.items()
         )
-    if packing.size_of(metadata) > METADATA_LIMIT - len("declineswants"):
+    if packing.size_of(metadata) > METADATA_LIMIT - len("declinesrecallswants"):
         raise Unfit(
             f"member '{presence.name}' has loads for {len(presence.loads)} partitions, which do "
             f"not fit into {METADATA_LIMIT} bytes of metadata. Run more members."
         )
     metadata |= _fitting("declines", sorted(presence.declines), packing.pack_names, metadata)
+    recalls = [(key, _pack_recalled(known)) for key, known in presence.recalls.items()]
+    metadata |= _fitting("recalls", recalls, packing.pack_table, metadata)
     wants = [(key, packing.pack_lease_id(lease_id)) for key, lease_id in presence.wants.items()]
     metadata |= _fitting("wants", wants, packing.pack_table, metadata)
     metadata |= _fitting("stuck", sorted(presence.stuck), packing.pack_names, metadata)
@@ -108,7 +112,23 @@ def read_presence(
         unread=packing.unpack_names(metadata.get("unread", "")),
         trouble=packing.unescape(metadata.get("trouble", "")),
         open_circuits=packing.unpack_names(metadata.get("opencircuits", "")),
+        recalls=packing.unpack_table(metadata.get("recalls", ""), "recalls", _unpack_recalled),
+        restored_at=packing.read_number(metadata.get("restoredat", "0"), "restoration"),
     )
+
+
+def _pack_recalled(known: Recalled) -> str:
+    begun = "" if known.begun_at is None else repr(float(known.begun_at))
+    return f"{known.epoch}:{known.sequence}:{int(known.is_own)}:{begun}"
+
+
+def _unpack_recalled(text: str) -> Recalled:
+    try:
+        epoch, sequence, is_own, begun = text.split(":")
+        begun_at = packing.read_number(begun, "begin") if begun else None
+        return Recalled(int(epoch), int(sequence), is_own == "1", begun_at)
+    except ValueError:
+        raise Unreadable(f"{text[:40]!r} is no checkpoint that a member remembers") from None
 
 
 def roster_metadata(roster: Roster) -> dict[str, str]:

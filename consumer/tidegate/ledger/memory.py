@@ -25,7 +25,15 @@ from tidegate.ledger.memory_view import (
     with_body_of,
 )
 from tidegate.ledger.packing import Unreadable
-from tidegate.model import Checkpoint, Listing, Owner, Ownership, PartitionId, Position
+from tidegate.model import (
+    Checkpoint,
+    Listing,
+    Owner,
+    Ownership,
+    PartitionId,
+    Position,
+    SourceRecord,
+)
 from tidegate.ports import (
     Acquire,
     Announce,
@@ -40,6 +48,7 @@ from tidegate.ports import (
     Operation,
     ReadCheckpoint,
     ReadOwnership,
+    RecordSource,
     Refusal,
     Release,
     Renew,
@@ -58,6 +67,8 @@ class MemoryLedger:
         self._lease_s = lease_s
         self._blobs: dict[tuple[Kind, str], MemoryBlob] = {}
         self._written = 0
+        # This ledger is of one host, which is always the same.
+        self._sources: dict[str, SourceRecord] = {}
         self._view = MemoryView(self._blobs)
         self._doing: dict[type, Callable[[Any, float], Reply]] = {
             List: self._list,
@@ -77,6 +88,7 @@ class MemoryLedger:
             Leave: self._leave,
             Forget: self._forget,
             WriteRoster: self._write_roster,
+            RecordSource: self._record_source,
         }
 
     def perform_at(self, operation: Operation, now: float) -> Reply:
@@ -149,6 +161,7 @@ class MemoryLedger:
             operation.rewound_by,
             operation.state,
             None if operation.state is None else operation.position,
+            begun_at=operation.begun_at,
         )
         if operation.etag is None:
             return self._create(Kind.CHECKPOINT, operation.partition, content, now)
@@ -199,6 +212,12 @@ class MemoryLedger:
         blob.authorise(None, now)
         return self._write(Kind.ROSTER, "", blob, operation.roster, now)
 
+    def _record_source(self, operation: RecordSource, now: float) -> tuple[SourceRecord, ...]:
+        if operation.identity not in self._sources or operation.takes_over:
+            record = SourceRecord("memory", operation.identity, now)
+            self._sources = {operation.identity: record}
+        return tuple(self._sources.values())
+
     # What the operations are made of.
 
     def _present(self, kind: Kind, key: str) -> MemoryBlob:
@@ -247,6 +266,11 @@ class MemoryLedger:
         """Deletes a blob, leased or not."""
         self._present(kind, key)
         self._delete(kind, key)
+
+    def empty_by_hand(self) -> None:
+        """Deletes everything, as somebody who deletes the container does."""
+        for kind, key in list(self._blobs):
+            self._delete(kind, key)
 
     def break_by_hand(self, partition: PartitionId, now: float, seconds: float = 0.0) -> None:
         """Breaks the lease of an ownership, whoever has it."""

@@ -178,7 +178,9 @@ def _row(key: Key, blob: MemoryBlob, state: LeaseState) -> object:
         return ownership_row(name, blob, state)
     if kind is Kind.CHECKPOINT:
         # A listing shows metadata alone.
-        return replace(checkpoint_row(blob), state=None, state_position=None)
+        whole = checkpoint_row(blob)
+        has_state = whole.state is not None
+        return replace(whole, state=None, state_position=None, has_state=has_state)
     if kind is Kind.MEMBER:
         return _member_row(blob, state)
     if not isinstance(blob.content, Roster):

@@ -117,7 +117,7 @@ def _answered(status: int, code: str, request_id: str, spot: Spot) -> LedgerErro
         return LedgerError(Refusal.EXISTS, f"{spot} is there already {seen}")
     if code == "ContainerNotFound":
         return MissingContainerError(
-            Refusal.INVALID,
+            Refusal.ABSENT,
             f"Container '{spot.container}' not found in account '{spot.account}'. Create it, or "
             f"set ledger.create: true. {seen}",
         )

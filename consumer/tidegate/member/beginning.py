@@ -10,9 +10,9 @@ Rules (numbers as in docs/ledger.md):
 
 from __future__ import annotations
 
-from tidegate.member.steps import FencedError, Script, Steps
-from tidegate.model import PartitionId
-from tidegate.ports import Acquire, Change, Renew
+from tidegate.member.steps import FencedError, HaltedError, Script, Steps
+from tidegate.model import Ownership, PartitionId
+from tidegate.ports import Acquire, Change, CreateOwnership, ReadOwnership, Refusal, Renew
 
 # A lease id, and when the call was sent that started the lease's clock.
 Hold = tuple[str, float]
@@ -45,3 +45,19 @@ def taken_up(
     if changed.refusal is not None:
         raise FencedError("")
     return lease_id, renewed.sent_at
+
+
+def made_again(steps: Steps, partition: PartitionId, lease_id: str) -> Script[tuple[Hold, str]]:
+    """Makes an ownership blob that was deleted, and takes it; also gives its ETag.
+
+    FencedError where somebody was quicker: what is remembered is announced then.
+    """
+    made = yield from steps.insist(CreateOwnership(partition))
+    if made.refusal not in (None, Refusal.EXISTS):
+        raise HaltedError(made.message)
+    looked = yield from steps.insist(ReadOwnership(partition))
+    row = looked.reply
+    if not isinstance(row, Ownership) or row.lease.is_held:
+        raise FencedError("its ownership was deleted, and somebody else has made it again")
+    hold = yield from claimed(steps, partition, row.etag, lease_id)
+    return hold, row.etag

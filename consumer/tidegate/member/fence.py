@@ -14,6 +14,9 @@ Rules (numbers are those of docs/ledger.md):
   A tenure that begins with a rewind to carry out does that instead.
 - Storage that is busy, or does not answer, is asked again after a pause, as long as we have the
   lease: that is nobody's doing, and no reason to give up the tenure.
+- Epochs only go up while a ledger stands. An ownership that is gone or has a lower epoch than ours,
+  and a checkpoint that is gone, has a lower epoch than one that we know or was begun later, are of
+  a ledger that was emptied or restored: what we know goes before it.
 """
 
 from __future__ import annotations
@@ -23,7 +26,15 @@ from dataclasses import dataclass, replace
 
 from tidegate.member.heritage import Family
 from tidegate.member.messages import Answered, Report
-from tidegate.member.steps import LOST, RETRY_S, FencedError, HaltedError, Script, Steps
+from tidegate.member.steps import (
+    LOST,
+    RETRY_S,
+    FencedError,
+    GoneError,
+    HaltedError,
+    Script,
+    Steps,
+)
 from tidegate.model import BEGINNING, Checkpoint, Owner, Ownership, PartitionId, Position, Rewind
 from tidegate.ports import (
     ReadCheckpoint,
@@ -50,6 +61,19 @@ class Progress:
     enqueued_at: float | None = None
     state: bytes | None = None
     rewound_by: str = ""
+    # When the partition was begun at its start position: server time, where it is known.
+    begun_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A checkpoint as this member knows it: by a tenure of its own, or from a listing."""
+
+    epoch: int
+    progress: Progress
+    is_own: bool = True
+    # A listing shows a state but does not say what it is.
+    has_state: bool = False
 
 
 class Fence:
@@ -72,6 +96,10 @@ class Fence:
         self.etag = ""
         self.epoch = 0
         self.committed: Progress | None = None
+        # What an earlier tenure, or a listing, knows of the checkpoint.
+        self.remembered: Remembered | None = None
+        # The epochs that stood with the last write of each blob.
+        self._owned_epoch = self._committed_epoch = 0
         # When the last checkpoint was sent.
         self.written_at = float("-inf")
         # While the epoch is being written, a refused renewal says nothing.
@@ -107,7 +135,7 @@ class Fence:
             )
             etag = yield from self._settled_etag(answer, nonce)
             if etag is not None:
-                self.etag = etag
+                self.etag, self._owned_epoch = etag, self.epoch
                 self.is_raising = False
                 return
             if answer.refusal in LOST:
@@ -124,8 +152,10 @@ class Fence:
             raise HaltedError(answer.message)
         looked = yield from self._steps.insist(ReadOwnership(self._partition))
         row = looked.reply
-        if looked.refusal is not None or not isinstance(row, Ownership):
-            raise FencedError("the ownership blob is gone")
+        if looked.refusal is not None:
+            raise FencedError(f"the ownership blob cannot be read: {looked.refusal}")
+        if not isinstance(row, Ownership) or self.is_anew(row):
+            raise GoneError
         if row.nonce == nonce:
             return row.etag
         if answer.refusal in (Refusal.CHANGED, Refusal.HELD) and row.etag == self.etag:
@@ -134,12 +164,29 @@ class Fence:
         self.see(row.epoch)
         return None
 
+    def is_anew(self, row: Ownership) -> bool:
+        """Whether it was made anew after ours was deleted."""
+        return not row.is_foreign and row.epoch < self._owned_epoch
+
+    def look(self, refusal: Refusal) -> Script[None]:
+        """Raises GoneError where the ownership was deleted, FencedError where it was not."""
+        if (yield from self.is_gone()):
+            raise GoneError
+        raise FencedError(f"the lease was lost: {refusal}")
+
+    def is_gone(self) -> Script[bool]:
+        """Whether the ownership was deleted, or made anew since."""
+        looked = yield from self._steps.insist(ReadOwnership(self._partition))
+        row = looked.reply
+        return looked.refusal is None and (not isinstance(row, Ownership) or self.is_anew(row))
+
     # --- checkpoint
 
-    def touch(self, start: Callable[[], Script[Progress]]) -> Script[Progress]:
+    def touch(self, start: Callable[[], Script[Progress]], ahead: Progress) -> Script[Progress]:
         """Takes the checkpoint over with our epoch; gives where to read on, and the state there.
 
-        `start` says where a partition begins that has no checkpoint, or one of an earlier life.
+        `start` says where a partition begins that has no checkpoint, or one of an earlier life;
+        `ahead` is how far this tenure has come.
         """
         while True:
             found = yield from self._read()
@@ -147,7 +194,10 @@ class Fence:
                 self.see(found.epoch)
                 yield from self.raise_epoch()
                 continue
-            if found is None or self._family.is_earlier(found):
+            known = self._known_beyond(found, ahead)
+            if known is not None:
+                progress = known
+            elif found is None or self._family.is_earlier(found):
                 progress = self.committed or (yield from start())
                 if found is not None and not progress.rewound_by:
                     # A rewind of an earlier life is not carried out again in this one.
@@ -157,14 +207,35 @@ class Fence:
             else:
                 progress = self._taken_from(found)
             self._follow(found)
-            self.was_last_write = found is None or found.nonce in self._nonces
+            is_known = known is not None or found is None
+            self.was_last_write = is_known or found.nonce in self._nonces
             if (yield from self._write(progress, is_touch=True)):
+                if known is not None:
+                    self._steps.put(_restored(self._partition, found))
                 self.remedy = None
                 return progress
 
+    def _known_beyond(self, found: Checkpoint | None, ahead: Progress) -> Progress | None:
+        """What we know of a checkpoint that was deleted, or put back; None where that is not so."""
+        known = self.remembered
+        if self.committed is not None:
+            is_ahead = ahead.position.sequence >= self.committed.position.sequence
+            known = Remembered(self._committed_epoch, ahead if is_ahead else self.committed)
+        if known is None or known.epoch <= self._family.epoch:
+            return None
+        if found is not None and not found.is_before(known.epoch, known.progress.begun_at):
+            return None
+        if self._family.has_ended(known.progress.position):
+            return None
+        if known.has_state and known.progress.state is None:
+            if self.remedy is None:
+                raise HaltedError(_state_lost(known.progress))
+            return rewound_to(self.remedy, known.progress.begun_at)
+        return known.progress
+
     def _taken_from(self, found: Checkpoint) -> Progress:
         if found.is_state_behind and self.remedy is not None:
-            return rewound_to(self.remedy)
+            return rewound_to(self.remedy, found.begun_at)
         return _progress_of(found)
 
     def _read(self) -> Script[Checkpoint | None]:
@@ -230,6 +301,7 @@ class Fence:
             progress.enqueued_at,
             progress.rewound_by,
             progress.state,
+            begun_at=progress.begun_at,
             keeps_body=not (is_new or has_state or self._has_body),
         )
 
@@ -246,24 +318,32 @@ class Fence:
     def _stands(self, progress: Progress, etag: str) -> bool:
         self._checkpoint_etag = etag
         self._has_body = progress.state is not None
-        self.committed = progress
+        self.committed, self._committed_epoch = progress, self.epoch
         return True
+
+    def memory(self, progress: Progress) -> Remembered | None:
+        """What is known when the tenure ends, where `progress` is how far it has come."""
+        if self.committed is None:
+            return self.remembered
+        return Remembered(self._committed_epoch, progress)
 
     def prove_lease(self) -> Script[None]:
         """Makes sure that the lease is still ours. Raises FencedError where it is not."""
         answer = yield from self._steps.insist(Renew(self._partition, self.lease_id, self.etag))
         if answer.refusal is not None:
-            raise FencedError(f"the lease was lost: {answer.refusal}")
+            yield from self.look(answer.refusal)
         self.proved_at = answer.sent_at
 
 
-def rewound_to(rewind: Rewind) -> Progress:
+def rewound_to(rewind: Rewind, begun_at: float | None) -> Progress:
     """Its position and its id, with no state: that belonged to another position."""
-    return Progress(rewind.position, None, None, rewind.id)
+    return Progress(rewind.position, None, None, rewind.id, begun_at)
 
 
 def _progress_of(found: Checkpoint) -> Progress:
-    return Progress(found.position, found.enqueued_at, found.state, found.rewound_by)
+    return Progress(
+        found.position, found.enqueued_at, found.state, found.rewound_by, found.begun_at
+    )
 
 
 def _behind(found: Checkpoint) -> str:
@@ -276,11 +356,19 @@ def _behind(found: Checkpoint) -> str:
     )
 
 
+def _state_lost(known: Progress) -> str:
+    return (
+        "StateLost: the checkpoint was deleted, and its state with it. A member that lives knows "
+        f"the position {known.position.sequence} but not the state. Rewind the partition to where "
+        "its state begins anew."
+    )
+
+
 def _restored(partition: PartitionId, found: Checkpoint | None) -> Report:
     what = "was deleted" if found is None else "was written by somebody else"
     return Report(
         "checkpoint-restored",
         partition,
-        f"the checkpoint {what} while we own the partition: it is written again from memory. "
-        "To move a checkpoint, use a rewind.",
+        f"the checkpoint {what}: it is written again from memory. To move a checkpoint, use a "
+        "rewind.",
     )

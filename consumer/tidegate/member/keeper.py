@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tidegate.member.messages import Keep
+from tidegate.member.steps import LOST
 from tidegate.model import PartitionId
 from tidegate.ports import Refusal
 from tidegate.settings import MemberSettings
@@ -68,7 +69,7 @@ class Keeper:
         kept.is_in_flight = False
         if refusal is None:
             kept.next_at = sent_at + self._settings.renew_every_s
-        elif refusal in (Refusal.UNKNOWN, Refusal.BUSY):
+        elif refusal in LOST:
             kept.next_at = now + _RETRY_S
         else:
             kept.is_refused = True

@@ -1,7 +1,7 @@
 """A tenure whose time is up by our own clock waits here, without reading. Pure.
 
 Rules (2 of the safety rules): only a renewal brings it back, and then with a new epoch; a refused
-one ends it, unless the blob has changed by a write of our own whose reply was lost.
+one ends it, unless the blob has changed by a write of our own whose reply was lost, or is gone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from tidegate.member.fence import Fence
 from tidegate.member.messages import RenewalRefused, Renewed
-from tidegate.member.steps import FencedError, Script, Steps
+from tidegate.member.steps import FencedError, GoneError, Script, Steps
 from tidegate.model import Ownership, PartitionId
 from tidegate.ports import ReadOwnership
 
@@ -38,6 +38,8 @@ def _look_again(steps: Steps, fence: Fence, partition: PartitionId) -> Script[No
     """A refused renewal after a write of ours whose reply was lost is no proof."""
     looked = yield from steps.insist(ReadOwnership(partition))
     row = looked.reply
+    if looked.refusal is None and (not isinstance(row, Ownership) or fence.is_anew(row)):
+        raise GoneError
     if not isinstance(row, Ownership) or row.etag == fence.etag:
         raise FencedError("the lease was lost")
     if not fence.is_raising or row.owner != fence.owner:

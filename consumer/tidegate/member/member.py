@@ -14,7 +14,7 @@ Rules: (numbers as in docs/ledger.md)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tidegate import balance
@@ -36,6 +36,7 @@ from tidegate.member.messages import (
     Remember,
     RenewalRefused,
     Renewed,
+    Report,
     StopAsked,
     Stopped,
     Woken,
@@ -44,10 +45,10 @@ from tidegate.member.outage import LASTING, Outage
 from tidegate.member.presence import Membership
 from tidegate.member.steps import NEVER
 from tidegate.member.taking import Taking
-from tidegate.member.tenure import Tenure
+from tidegate.member.tenure import EMPTIED, Tenure
 from tidegate.member.tenures import Tenures
 from tidegate.member.view import Mine, Sight, sight_of, snapshot, told
-from tidegate.model import Listing, Owner, PartitionId
+from tidegate.model import Listing, Owner, PartitionId, Recalled
 from tidegate.ports import CreateOwnership, List, ReadOwnership
 from tidegate.ports.lineage import FLAT, Lineage, Tiling
 from tidegate.settings import MemberSettings
@@ -57,6 +58,8 @@ _CALM_AFTER_S = 3.0
 # For a member that stops, a listing without an answer after this time means that storage hangs:
 # usually the answer takes a few hundredths of a second.
 _DOUBT_S = 1.0
+# Reports that say that blobs were written again.
+_RESTORED = ("checkpoint-restored", EMPTIED)
 # The lease of the member blob, as `Remember` names it.
 PRESENCE: PartitionId = ""
 
@@ -97,6 +100,12 @@ class Member:
         self._listed_sent_at = 0.0
         self._changed_at = float("-inf")
         self._told: object = None
+        # What this member knows beyond the ledger.
+        self._recalls: Mapping[PartitionId, Recalled] = {}
+        # When it last wrote again what somebody else had deleted or changed: server time.
+        self._restored_at = 0.0
+        # When a partition of ours was last found gone from the ledger.
+        self._emptied_at = float("-inf")
         self._is_stopping = False
         # When it is asked to stop: until then it waits for others to want what it has.
         self._patient_until = NEVER
@@ -142,6 +151,7 @@ class Member:
         if self.is_stopped:
             return []
         commands = self._take_in(event)
+        commands = self._told_restored(commands, event.now)
         commands += self._on_time(event.now)
         if self._tenures.settle(event.now):
             self._changed_at = event.now
@@ -194,6 +204,8 @@ class Member:
                 self._loads.announced,
                 self._taking.wants.announced(),
                 self._tenures.declined(now),
+                self._recalls,
+                self._restored_at,
                 now,
                 is_leaving=self._is_stopping,
             )
@@ -234,6 +246,10 @@ class Member:
         self._membership.see(listing.members.get(self.owner.name), event.sent_at)
         self._taking.gathering.see(sight.alive, event.now)
         commands = [*self._outage.on_success(event.now), *self._flaws.on_listing(listing)]
+        memory, live = self._tenures.memory, self._tenures.live
+        memory.see(listing, live, event.sent_at, event.now)
+        commands += self._tenures.look_for_blobs(listing, event.sent_at, event.now)
+        self._recalls = memory.recalled(self._tiling.partitions, live, event.now)
         commands += self._act(event.now)
         commands += self._forgetting.on_listing(listing, event.now)
         self._keep_loads()
@@ -295,6 +311,7 @@ class Member:
             tenures.given,
             self._loads.announced,
             tenures.declined(now),
+            self._recalls,
         )
         # What begins where others ended is not new: nobody is waited for.
         known = replace(sight, once_owned=sight.once_owned | tenures.origins.keys())
@@ -302,6 +319,23 @@ class Member:
         if self._plan is None or facts != self._snapshot:
             self._snapshot, self._plan = facts, balance.plan(facts)
         return self._plan
+
+    def _told_restored(self, commands: list[Command], now: float) -> list[Command]:
+        """Notes what was written again; that the ledger was emptied is said once."""
+        found = {each.kind for each in commands if isinstance(each, Report)}
+        if found.isdisjoint(_RESTORED):
+            return commands
+        if self._sight is not None:
+            self._restored_at = self._sight.listing.server_time
+        told: list[Command] = []
+        for command in commands:
+            if isinstance(command, Report) and command.kind == EMPTIED:
+                was_told = now - self._emptied_at < self._settings.lease_s
+                self._emptied_at = now
+                if was_told:
+                    continue
+            told.append(command)
+        return told
 
     def _keep_loads(self) -> None:
         if self._snapshot is not None:

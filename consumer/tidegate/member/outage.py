@@ -11,7 +11,7 @@ from tidegate.ports import Refusal
 from tidegate.settings import MemberSettings
 
 # What does not pass by itself.
-LASTING = (Refusal.DENIED, Refusal.INVALID, Refusal.MISSING)
+LASTING = (Refusal.DENIED, Refusal.INVALID, Refusal.MISSING, Refusal.ABSENT)
 
 
 class Outage:

@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from tidegate.member.messages import Answered, Command, FiguresMeasured, Perform, Report
 from tidegate.member.steps import NEVER
-from tidegate.model import Figures, LeaseState, Owner, PartitionId, Presence
+from tidegate.model import Figures, LeaseState, Owner, PartitionId, Presence, Recalled
 from tidegate.ports import Announce, Join, Leave, Operation, Refusal, RenewPresence
 from tidegate.settings import MemberSettings
 
@@ -87,6 +87,8 @@ class Membership:
         loads: Mapping[PartitionId, float],
         wants: Mapping[PartitionId, str],
         declines: frozenset[PartitionId],
+        recalls: Mapping[PartitionId, Recalled],
+        restored_at: float,
         now: float,
         *,
         is_leaving: bool,
@@ -101,6 +103,8 @@ class Membership:
             and said.stuck == stuck
             and said.unread == self._unread
             and said.open_circuits == self._open_circuits
+            and said.recalls == recalls
+            and said.restored_at == restored_at
             and said.is_leaving == is_leaving
         )
         if self._again_at is not None and now >= self._again_at:
@@ -126,6 +130,8 @@ class Membership:
             unread=self._unread,
             trouble=self._trouble,
             open_circuits=self._open_circuits,
+            recalls=MappingProxyType(dict(recalls)),
+            restored_at=restored_at,
         )
         self._announcing, self._announced_at = Announce(wish, self.lease_id), now
         return [Perform(None, self._announcing)]
@@ -153,6 +159,8 @@ class Membership:
             found is not None
             and found.wants == said.wants
             and found.declines == said.declines
+            # Of many, as many stand there as fit.
+            and bool(found.recalls) == bool(said.recalls)
             and found.is_leaving == said.is_leaving
             and found.incarnation == said.incarnation
             and found.loads.keys() == said.loads.keys()

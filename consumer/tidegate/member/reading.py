@@ -45,6 +45,13 @@ from tidegate.settings import MemberSettings
 # A reader that has been open for this time reads, also when no event has come.
 _READS_S = 5.0
 
+_READ_BY_OTHERS = (
+    "another reader has this partition with a higher epoch, although nobody has ever checkpointed "
+    "it in this checkpoint store: it is left to that reader, and tried again. If the group moved "
+    "to another store, stop the members of the old one; if others read by this consumer group, "
+    "give each its own."
+)
+
 # How a reader ended; None where we ended it.
 End = ReaderRefused | ReaderFailed | ReaderGaveUp | None
 
@@ -60,6 +67,7 @@ class Reading:
         partition: PartitionId,
         serial: int,
         family: Family,
+        begun_at: float | None = None,
     ) -> None:
         self._settings = settings
         self._steps = steps
@@ -67,6 +75,8 @@ class Reading:
         self._partition = partition
         self._serial = serial
         self._family = family
+        # By the server's clock, where the partition has no checkpoint yet.
+        self._begun_at = begun_at
         self.progress = Progress()
         self.checkpoint_at = NEVER
         self.is_leaving = False
@@ -87,6 +97,11 @@ class Reading:
         self._cause = ""
         self._opened_at = NEVER
 
+        # The checkpoint was deleted: it is written again also where nothing was handled since.
+        self._is_missing = False
+        # Whether the partition began at its start position, and whether it was read since.
+        self._is_anew = self._has_opened = False
+
     # --- facts, taken in whatever a script waits for
 
     def take_in(self, event: Event) -> None:
@@ -106,8 +121,9 @@ class Reading:
     def _note(self, event: Handled) -> None:
         was_dirty = self.is_dirty
         position = self._family.marked(event.position)
-        rewound_by = self.progress.rewound_by
-        self.progress = Progress(position, event.enqueued_at, event.state, rewound_by)
+        self.progress = replace(
+            self.progress, position=position, enqueued_at=event.enqueued_at, state=event.state
+        )
         if not self.is_dirty:
             return
         if event.is_due or not self._has_begun:
@@ -139,7 +155,11 @@ class Reading:
     @property
     def is_dirty(self) -> bool:
         committed = self._fence.committed
-        return committed is not None and self.progress != committed
+        return committed is not None and (self._is_missing or self.progress != committed)
+
+    def restore(self, now: float) -> None:
+        """Writes the checkpoint again, which a hand has deleted."""
+        self._is_missing, self.checkpoint_at = True, now
 
     def may_end(self, now: float, into: tuple[PartitionId, ...]) -> bool:
         """Whether the partition can go on as these; where it cannot, its checkpoint says so."""
@@ -157,7 +177,8 @@ class Reading:
     def take_over(self) -> Script[None]:
         """Touches the checkpoint and settles where to read on."""
         ahead = self.progress
-        found = yield from self._fence.touch(self._begin)
+        self._is_missing = self._is_anew = self._has_opened = False
+        found = yield from self._fence.touch(self._begin, ahead)
         self.progress = ahead if self._goes_on_from(found, ahead) else found
         self._family.begin(self.progress.position)
         # What memory has ahead of it is due as if it had been handled now: no later event sets it.
@@ -170,12 +191,13 @@ class Reading:
 
     def _begin(self) -> Script[Progress]:
         if self._fence.remedy is not None:
-            begun = rewound_to(self._fence.remedy)
+            begun = rewound_to(self._fence.remedy, self._begun_at)
         elif self._family.has_parents:
             left = yield from self._family.inherited()
             begun = Progress(left.position, left.enqueued_at, left.state)
         else:
-            begun = Progress((yield from self._resolve_start()))
+            begun = Progress((yield from self._resolve_start()), begun_at=self._begun_at)
+            self._is_anew = True
         if not (yield from self._family.may_begin()):
             lease_id, etag = self._fence.lease_id, self._fence.etag
             self._steps.put(Perform(None, Release(self._partition, lease_id, etag)))
@@ -217,6 +239,8 @@ class Reading:
             if isinstance(end, ReaderRefused):
                 # If the lease is ours all the same, our epoch shall be the higher one.
                 yield from self._fence.prove_lease()
+                if self._is_anew and not self._has_opened:
+                    raise HaltedError(_READ_BY_OTHERS, "read-by-others")
                 self._fence.see(end.level or self._fence.epoch)
                 return
             if isinstance(end, ReaderFailed):
@@ -262,7 +286,7 @@ class Reading:
                 self.ask_to_close(drain=True)
             event = yield
             if isinstance(event, ReaderOpened):
-                self._opened_at = event.now
+                self._opened_at, self._has_opened = event.now, True
                 return None
             if isinstance(event, ReaderClosed):
                 return None
@@ -300,7 +324,7 @@ class Reading:
         yield from self.close(drain=False)
         if not rewind.is_resolved:
             rewind = replace(rewind, position=(yield from self._resolve_start(rewind)), at=None)
-        self.progress = rewound_to(rewind)
+        self.progress = rewound_to(rewind, self.progress.begun_at)
         self._family.begin(self.progress.position)
         yield from self._fence.write(self.progress)
         self.rewind, self.checkpoint_at = None, NEVER
@@ -317,7 +341,7 @@ class Reading:
         """Writes what is handled, where that is not written yet."""
         if self.is_dirty:
             progress = self.progress
-            self._is_writing = True
+            self._is_writing, self._is_missing = True, False
             try:
                 yield from self._fence.write(progress)
             finally:

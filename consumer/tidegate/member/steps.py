@@ -17,8 +17,9 @@ T = TypeVar("T")
 # Takes events, gives a T in the end.
 Script = Generator[None, Event, T]
 
-# The operation may not have been done, or may yet be: it is looked into, or sent again.
-LOST = (Refusal.UNKNOWN, Refusal.BUSY)
+# The operation may not have been done, or may yet be: it is looked into, or sent again. A container
+# that is missing may come back.
+LOST = (Refusal.UNKNOWN, Refusal.BUSY, Refusal.ABSENT)
 RETRY_S = 0.5
 # Storage may ask for a longer pause. Who holds a lease waits no longer than a third of the shortest
 # one, for a hand-over may wait for it; where the lease ends before, that ends the pause.
@@ -30,12 +31,27 @@ class FencedError(Exception):
     """The tenure is over: somebody else owns the partition, or may."""
 
 
+class DoubtError(Exception):
+    """A renewal was refused, or the ownership blob is not listed: the blob says why."""
+
+
+class GoneError(Exception):
+    """The ownership blob was deleted, or made anew: memory says what stood in it."""
+
+
 class LapsedError(Exception):
     """Our time is up by our own clock; if nobody took the lease, its renewal brings us back."""
 
 
 class HaltedError(Exception):
-    """What stands in the ledger is not ours to read or write: it is left as it is."""
+    """What stands in the ledger is not ours to read or write: it is left as it is.
+
+    `kind` is that of the report.
+    """
+
+    def __init__(self, message: str, kind: str = "halted") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class LeftError(Exception):

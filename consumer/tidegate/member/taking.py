@@ -8,7 +8,8 @@ Rules (numbers as in docs/ledger.md):
 - 8: ended leases are claimed only while storage is well (stall.py).
 - Partitions that nobody has owned since the group started, and moves between members that stay,
   wait a moment for members that start together (gathering.py). Whom the roster expects need not
-  wait for the others to show: the plan keeps their part.
+  wait for the others to show: the plan keeps their part. It does wait where the ledger knows
+  nothing of a partition: the ledger may have been emptied, and its owner writes it again.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ class Taking:
         is_expected = self._owner.name in sight.roster.expected
         may_begin = is_expected or self._may_begin(now)
         early = frozenset() if may_begin else new_partitions(listing, planned)
+        if not self._may_begin(now):
+            early |= {partition for partition in planned if _is_unknown(partition, listing)}
         early -= self._tenures.origins.keys()
         commands: list[Command] = []
         wanted: set[PartitionId] = set()
@@ -83,6 +86,8 @@ class Taking:
         for partition in sorted(planned):
             row = listing.ownerships.get(partition)
             if self._tenures.is_halted(partition, now) or partition in early:
+                continue
+            if self._tenures.memory.is_left_to_owner(partition, now):
                 continue
             if row is None:
                 if partition not in spoilt:
@@ -161,3 +166,9 @@ class Taking:
             return []
         checkpoint = sight.listing.checkpoints.get(partition)
         return self._tenures.start(partition).receive(row, want.lease_id, checkpoint)
+
+
+def _is_unknown(partition: PartitionId, listing: Listing) -> bool:
+    """Whether the ledger does not say that anybody ever read it."""
+    row = listing.ownerships.get(partition)
+    return (row is None or row.epoch <= 0) and partition not in listing.checkpoints

@@ -9,14 +9,16 @@ Rules of this module:
 - When the time is up by our own clock, reading stops; if nobody took the lease, the keeper's next
   renewal brings the tenure back, with a new epoch (rules 1 and 2).
 - A drained hand-over leaves nothing handled that is not in the checkpoint.
+- Where the ownership blob is deleted, its owner makes it again and goes on from memory, also when
+  it is to leave: the checkpoint may be gone as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from tidegate.member.beginning import Hold, claimed, received, taken_up
-from tidegate.member.fence import Fence
+from tidegate.member.beginning import Hold, claimed, made_again, received, taken_up
+from tidegate.member.fence import Fence, Remembered
 from tidegate.member.heritage import NO_ORIGIN, Family, Origin
 from tidegate.member.lapse import until_renewed
 from tidegate.member.messages import (
@@ -34,7 +36,9 @@ from tidegate.member.phases import UNPROVEN, Phase
 from tidegate.member.reading import Reading
 from tidegate.member.steps import (
     NEVER,
+    DoubtError,
     FencedError,
+    GoneError,
     HaltedError,
     LapsedError,
     LeftError,
@@ -42,9 +46,19 @@ from tidegate.member.steps import (
     Steps,
 )
 from tidegate.model import Checkpoint, Owner, Ownership, PartitionId, Rewind
-from tidegate.ports import Change, Release
+from tidegate.ports import Change, Operation, Refusal, Release
 from tidegate.ports.lineage import FLAT, Lineage
 from tidegate.settings import MemberSettings
+
+EMPTIED = "ledger-emptied"
+_EMPTIED = (
+    "blobs of this group were deleted from the ledger while members run: each member writes those "
+    "of its partitions again, with the positions that it knows. Find out who deleted them. To "
+    "begin anew, use a rewind, or stop all members first."
+)
+
+# In these phases an ownership blob that is not listed was deleted.
+_HOLDING = (Phase.READING, Phase.DRAINING, Phase.LAPSED)
 
 
 class Tenure:
@@ -60,6 +74,8 @@ class Tenure:
         epoch_floor: int = 0,
         lineage: Lineage = FLAT,
         origin: Origin = NO_ORIGIN,
+        remembered: Remembered | None = None,
+        server_time: float | None = None,
     ) -> None:
         self._settings = settings
         self.partition = partition
@@ -75,11 +91,18 @@ class Tenure:
         self._family = Family(self._steps, partition, lineage, origin)
         self._fence = Fence(self._steps, partition, owner, dice, self._family)
         self._fence.see(epoch_floor)
-        self._reading = Reading(settings, self._steps, self._fence, partition, serial, self._family)
+        self._fence.remembered = remembered
+        self._reading = Reading(
+            settings, self._steps, self._fence, partition, serial, self._family, server_time
+        )
         self._script: Script[None] | None = None
         # To whom it was given, and the ETag of the ownership blob then.
         self.given: tuple[str, str] | None = None
         self.was_halted = False
+        # Made again after its ownership blob was deleted, and the checkpoint does not stand yet.
+        self._is_made_again = False
+        self._doubted: Refusal | None = None
+        self._is_given_away = False
 
     # --- how it begins
 
@@ -126,6 +149,11 @@ class Tenure:
     @property
     def epoch(self) -> int:
         return self._fence.epoch
+
+    @property
+    def memory(self) -> Remembered | None:
+        """How far the partition has come, as far as this tenure knows."""
+        return self._fence.memory(self._reading.progress)
 
     @property
     def is_given(self) -> bool:
@@ -175,6 +203,19 @@ class Tenure:
             self._reading.is_leaving = False
             self.give_to = self._give_lease_id = None
 
+    def see_missing(
+        self, *, ownership: bool, checkpoint: bool, sent_at: float, now: float
+    ) -> list[Command]:
+        """A listing that was asked for at `sent_at` does not have these blobs of ours."""
+        if ownership and self.phase in _HOLDING and sent_at > self._proved_at:
+            assert self._script is not None
+            self._doubted = Refusal.MISSING
+            return self._run(None, DoubtError())
+        if checkpoint and self.phase is Phase.READING and sent_at > self._fence.written_at:
+            self._reading.restore(now)
+            return self.handle(Woken(now))
+        return []
+
     def has_carried_out(self, rewind: Rewind) -> bool:
         return rewind.id == self._reading.progress.rewound_by
 
@@ -203,7 +244,8 @@ class Tenure:
                 self._extend(event.sent_at)
             case RenewalRefused(lease_id=lease_id, etag=etag) if self.phase not in UNPROVEN:
                 if lease_id == fence.lease_id and etag == fence.etag and not fence.is_raising:
-                    return FencedError(f"the lease was lost: {event.refusal}")
+                    self._doubted = event.refusal
+                    return DoubtError()
         if fence.proved_at is not None:
             self._extend(fence.proved_at)
             fence.proved_at = None
@@ -236,23 +278,41 @@ class Tenure:
         put = self._steps.put
         try:
             yield from first
-            while self.phase is not Phase.GIVING:
-                try:
-                    yield from self._tenure()
-                except LapsedError as lapsed:
-                    put(Report("lapsed", self.partition, str(lapsed)))
-                    yield from self._come_back()
-            yield from self._give()
+            while not self._is_given_away:
+                yield from self._go_on()
         except (FencedError, LapsedError) as over:
             if str(over):
                 put(Report("fenced", self.partition, str(over)))
         except HaltedError as halted:
             self.was_halted = True
-            put(Report("halted", self.partition, str(halted)))
+            put(Report(halted.kind, self.partition, str(halted)))
             put(Perform(None, Release(self.partition, self._fence.lease_id, self._fence.etag)))
         self._reading.ask_to_close(drain=False)
         put(LetGo(self.partition))
         self.phase, self.valid_until = Phase.ENDED, NEVER
+
+    def _go_on(self) -> Script[None]:
+        """Until the partition is given, the lease is to be proved, or the blob is made again."""
+        try:
+            if self._doubted is not None:
+                yield from self._fence.look(self._doubted)
+            elif self.phase is Phase.LAPSED:
+                yield from self._come_back()
+            yield from self._tenure()
+            if self.phase is Phase.GIVING:
+                yield from self._give()
+                self._is_given_away = True
+        except DoubtError:
+            self._stop_reading(Phase.LAPSED)
+        except LapsedError as lapsed:
+            self._steps.put(Report("lapsed", self.partition, str(lapsed)))
+            self._stop_reading(Phase.LAPSED)
+        except GoneError:
+            self._doubted = self.given = None
+            self._steps.put(Report(EMPTIED, None, _EMPTIED))
+            self._stop_reading(Phase.LEASING)
+            self._is_made_again = True
+            yield from self._make_again()
 
     def _begun(self, how: Script[Hold]) -> Script[None]:
         self._fence.lease_id, sent_at = yield from how
@@ -268,9 +328,10 @@ class Tenure:
         self.phase = Phase.FENCING
         yield from self._fence.raise_epoch()
         self._keep()
-        if not self.is_leaving:
+        if not self.is_leaving or self._is_made_again:
             try:
                 yield from self._reading.take_over()
+                self._is_made_again = False
                 self._keep()
                 self.phase = Phase.READING
                 yield from self._reading.read()
@@ -285,14 +346,28 @@ class Tenure:
     # --- the end
 
     def _come_back(self) -> Script[None]:
-        """Stops reading until the lease has proved to be ours still."""
-        self._reading.ask_to_close(drain=False)
-        self._reading.is_owning = False
-        self.phase, self.valid_until = Phase.LAPSED, NEVER
-        self._steps.retry_at = NEVER
+        """Waits until the lease has proved to be ours still."""
         yield from until_renewed(
             self._steps, self._fence, self.partition, self._keep, lambda: self.valid_until
         )
+
+    def _stop_reading(self, phase: Phase) -> None:
+        self._reading.ask_to_close(drain=False)
+        self._reading.is_owning = False
+        self.phase, self.valid_until = phase, NEVER
+        self._steps.retry_at = NEVER
+
+    def _make_again(self) -> Script[None]:
+        """Makes the ownership blob that was deleted, under a new lease."""
+        self._steps.put(LetGo(self.partition))
+        fence, lease_id = self._fence, self._dice()
+        (fence.lease_id, sent_at), fence.etag = yield from made_again(
+            self._steps, self.partition, lease_id
+        )
+        fence.is_raising = False
+        self._proved_at = sent_at
+        self._extend(sent_at)
+        self._keep()
 
     def _give(self) -> Script[None]:
         """Changes or releases the lease. From here on it is not ours, whatever the answer."""
@@ -300,9 +375,10 @@ class Tenure:
         self._steps.put(LetGo(self.partition))
         lease_id, etag = self._fence.lease_id, self._fence.etag
         if self._give_lease_id is None:
-            yield from self._steps.insist(Release(self.partition, lease_id, etag))
+            how: Operation = Release(self.partition, lease_id, etag)
         else:
             self.given = (self.give_to or "", etag)
-            yield from self._steps.insist(
-                Change(self.partition, lease_id, self._give_lease_id, etag)
-            )
+            how = Change(self.partition, lease_id, self._give_lease_id, etag)
+        answer = yield from self._steps.insist(how)
+        if answer.refusal is not None and (yield from self._fence.is_gone()):
+            raise GoneError

@@ -6,7 +6,8 @@ Rules:
   nobody's.
 - A partition whose handler hangs is declined until the call comes back, or this member owns it
   again; five minutes at the most, since nobody may ever hear of the call again.
-- Epochs are remembered beyond the tenure, so that ours go up even where all blobs were deleted.
+- Epochs are remembered beyond the tenure, so that ours go up even where all blobs were deleted;
+  so is how far the partition had come (memory.py).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tidegate.member.heritage import NO_ORIGIN, Origin
+from tidegate.member.memory import Memory
 from tidegate.member.messages import Command, Event, ReaderGaveUp, Woken
 from tidegate.member.steps import NEVER
 from tidegate.member.tenure import Tenure
@@ -38,6 +40,7 @@ class Tenures:
     ) -> None:
         self._settings = settings
         self._lineage = lineage
+        self.memory = Memory(settings)
         # What begins where others ended.
         self.origins: dict[PartitionId, Origin] = {}
         self._owner = owner
@@ -66,6 +69,8 @@ class Tenures:
             floor,
             self._lineage,
             self.origins.get(partition, NO_ORIGIN),
+            self.memory.recall(partition),
+            self.memory.server_time,
         )
         self.live[partition] = tenure
         self._declined.pop(partition, None)
@@ -123,6 +128,7 @@ class Tenures:
     def _forget(self, partition: PartitionId, tenure: Tenure, now: float) -> None:
         del self.live[partition]
         self._epochs[partition] = max(tenure.epoch, self._epochs.get(partition, 0))
+        self.memory.keep(partition, tenure.memory, now)
         if tenure.given is not None:
             self.given[partition] = tenure.given
         if tenure.was_halted:
@@ -142,6 +148,21 @@ class Tenures:
                 for partition, given in self.given.items()
                 if (row := rows.get(partition)) is not None and row.etag == given[1]
             }
+
+    def look_for_blobs(self, listing: Listing, sent_at: float, now: float) -> list[Command]:
+        """Has tenures write again what a listing no longer shows."""
+        commands: list[Command] = []
+        spoilt = {flaw.partition for flaw in listing.flaws}
+        for partition, tenure in list(self.live.items()):
+            is_owned = partition in listing.ownerships
+            is_checkpointed = partition in listing.checkpoints
+            if (is_owned and is_checkpointed) or partition in spoilt:
+                continue
+            self._touched.add(partition)
+            commands += tenure.see_missing(
+                ownership=not is_owned, checkpoint=not is_checkpointed, sent_at=sent_at, now=now
+            )
+        return commands
 
     def is_halted(self, partition: PartitionId, now: float) -> bool:
         return now < self._halted_until.get(partition, 0.0)

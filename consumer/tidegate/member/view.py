@@ -17,7 +17,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tidegate.balance import MemberFacts, PartitionFacts, Snapshot, snapshot_of
 from tidegate.balance.listed import (
@@ -27,7 +27,7 @@ from tidegate.balance.listed import (
     roster_of,
     stopping,
 )
-from tidegate.model import NO_ROSTER, Listing, MemberName, PartitionId, Roster
+from tidegate.model import NO_ROSTER, Listing, MemberName, PartitionId, Recalled, Roster
 from tidegate.settings import MemberSettings
 
 
@@ -57,6 +57,8 @@ class Mine:
     loads: Mapping[PartitionId, float]
     # What it cannot handle for now.
     declines: frozenset[PartitionId] = frozenset()
+    # What it knows of checkpoints that are gone from the ledger.
+    recalls: Mapping[PartitionId, Recalled] = field(default_factory=dict)
 
 
 def sight_of(listing: Listing, before: Sight | None, settings: MemberSettings) -> Sight:
@@ -87,7 +89,7 @@ def snapshot(
     """The facts that the plan is made from."""
     overdue = _missed_for(settings.expected_grace_s, sight)
     shown = snapshot_of(
-        sight.listing,
+        _with_recalls(sight.listing, settings.name, mine.recalls),
         partitions,
         roster_stale_s=settings.roster_stale_s,
         foreign_alive_s=0.0 if settings.takes_from_foreign else settings.foreign_alive_s,
@@ -106,6 +108,16 @@ def snapshot(
         partitions=tuple(_known(facts, sight, mine, name) for facts in shown.partitions),
         leaving=first_to_go(hurried, sight.roster),
     )
+
+
+def _with_recalls(
+    listing: Listing, name: MemberName, recalls: Mapping[PartitionId, Recalled]
+) -> Listing:
+    """A listing in which this member says what it knows now."""
+    presence = listing.members.get(name)
+    if presence is None or presence.recalls == recalls:
+        return listing
+    return replace(listing, members={**listing.members, name: replace(presence, recalls=recalls)})
 
 
 def _missed_for(seconds: float, sight: Sight) -> set[MemberName]:

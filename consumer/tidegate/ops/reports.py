@@ -36,6 +36,11 @@ REPORTS: Mapping[str, tuple[str, str]] = MappingProxyType(
                        "mend it, or delete it: [ledger](ledger.md)"),
         "checkpoint-restored": ("a checkpoint was deleted or written by somebody else, and is "
                                 "written again", "move checkpoints by a rewind"),
+        "ledger-emptied": ("blobs of the ledger are gone while members run; the members write them "
+                           "again from memory", "find out who deleted them"),
+        "read-by-others": ("another reader has a partition of which this ledger knows no "
+                           "checkpoint: it is left to that reader",
+                           "stop the other members, or give them a consumer group of their own"),
         "rewound": ("a rewind was carried out", "nothing"),
         "halted": ("a partition is not read: its state is behind its checkpoint",
                    "rewind it, or clear the state, as the text says"),

@@ -29,6 +29,7 @@ from tidegate.model import (
     Position,
     Presence,
     Roster,
+    SourceRecord,
 )
 
 
@@ -137,6 +138,7 @@ class WriteCheckpoint:
     rewound_by: str = ""
     state: bytes | None = None
     keeps_body: bool = False
+    begun_at: float | None = None
 
     def __post_init__(self) -> None:
         if self.keeps_body and (self.etag is None or self.state is not None):
@@ -189,6 +191,18 @@ class WriteRoster:
     etag: str
 
 
+@dataclass(frozen=True, slots=True)
+class RecordSource:
+    """Records what the source calls itself, beside the host that is in the ledger's names.
+
+    Gives all records of this source's name and this group. Nothing is written where another host
+    has the same source, unless it `takes_over`: then the records of others are removed.
+    """
+
+    identity: str
+    takes_over: bool = False
+
+
 Operation = (
     List
     | CreateOwnership
@@ -207,10 +221,12 @@ Operation = (
     | Leave
     | Forget
     | WriteRoster
+    | RecordSource
 )
 
-# What a good reply carries: a listing, a blob, the new ETag of what was written, or nothing.
-Reply = Listing | Ownership | Checkpoint | str | None
+# What a good reply carries: a listing, a blob, the new ETag of what was written, records, or
+# nothing.
+Reply = Listing | Ownership | Checkpoint | str | tuple[SourceRecord, ...] | None
 
 
 class Refusal(StrEnum):
@@ -223,7 +239,8 @@ class Refusal(StrEnum):
     BUSY = "busy"  # 429, 503: come back later
     DENIED = "denied"  # 401, 403: no permission, or credentials that will not do
     UNKNOWN = "unknown"  # the reply is lost, or the service failed: it may have been done
-    INVALID = "invalid"  # what is there is not ours to read: a corrupt blob, a missing container
+    ABSENT = "absent"  # the container is missing: nothing is there, and nothing can be written
+    INVALID = "invalid"  # what is there is not ours to read: a corrupt blob
 
 
 class LedgerError(Exception):

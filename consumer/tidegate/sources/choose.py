@@ -19,9 +19,15 @@ T = TypeVar("T")
 
 
 class EndingSource(Source, Protocol):
-    """A source that tells how far its partitions have come."""
+    """A source that tells what it is, and how far its partitions have come."""
 
     async def end(self, partition: PartitionId) -> PartitionEnd: ...
+
+    async def identity(self) -> str:
+        """What the source is, whatever name it is reached by; empty where it does not say.
+
+        Raises SourceError.
+        """
 
 
 class ChosenSource:
@@ -47,6 +53,9 @@ class ChosenSource:
 
     async def end(self, partition: PartitionId) -> PartitionEnd:
         return await self._ask(lambda source: source.end(partition))
+
+    async def identity(self) -> str:
+        return await self._ask(lambda source: source.identity())
 
     async def resolve_start(self, partition: PartitionId, rewind: Rewind | None = None) -> Position:
         return await self._ask(lambda source: source.resolve_start(partition, rewind))

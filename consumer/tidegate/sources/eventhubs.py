@@ -27,6 +27,7 @@ from tidegate.sources.native.refusals import trouble_of
 from tidegate.sources.native.requests import (
     MANAGEMENT,
     PartitionFacts,
+    hub_identity,
     partition_facts,
     partition_ids,
     read_hub,
@@ -76,6 +77,13 @@ class NativeSource:
         """All partitions that there are now. Raises SourceError."""
         token = await self._connector.token()
         return partition_ids(
+            await self._ask(lambda key, name: read_hub(key, name, self._hub, token))
+        )
+
+    async def identity(self) -> str:
+        """The hub's name and when it was created, as it says. Raises SourceError."""
+        token = await self._connector.token()
+        return hub_identity(
             await self._ask(lambda key, name: read_hub(key, name, self._hub, token))
         )
 

@@ -25,6 +25,7 @@ from tidegate.model import NO_OFFSET, NO_SEQUENCE, PartitionEnd, PartitionId, Po
 from tidegate.ports import SourceError, StolenError
 from tidegate.sources.native.endpoint import Endpoint, Transport, endpoint_of
 from tidegate.sources.native.refusals import level_in
+from tidegate.sources.native.requests import identity_of
 from tidegate.sources.start import From, Start, resolve, start_of
 
 __all__ = ["SdkEvent", "SdkReader", "SdkSource", "Start"]
@@ -173,6 +174,17 @@ class SdkSource:
             return tuple(await self._client.get_partition_ids())
         except EventHubError as error:
             raise _source_error(f"hub '{self._hub}'", error) from error
+
+    async def identity(self) -> str:
+        """The hub's name and when it was created, as it says. Raises SourceError."""
+        try:
+            facts = await self._client.get_eventhub_properties()
+        except EventHubError as error:
+            raise _source_error(f"hub '{self._hub}'", error) from error
+        created_at = facts["created_at"]
+        if not isinstance(created_at, datetime):
+            return ""
+        return identity_of(str(facts["eventhub_name"]), round(created_at.timestamp() * 1000))
 
     async def end(self, partition: PartitionId) -> PartitionEnd:
         """How far a partition has come. Raises SourceError."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from tidegate.admission import Admission
 from tidegate.commands.ends import tell_figures
 from tidegate.handling import NewHandler
 from tidegate.model import Listing, MemberName
@@ -44,6 +45,7 @@ class MemberTools:
     clock: Callable[[], float]
     # Takes secrets out of what members announce.
     hide: Callable[[str], str]
+    new_admission: Callable[[], Admission]
 
 
 class _Member:
@@ -64,6 +66,7 @@ class _Member:
             report=lambda _: None,  # heard by `watch`, as everything else
             watch=Witness(observer, tools.clock).watch,
             clock=tools.clock,
+            admission=tools.new_admission(),
         )
         every_s = tools.settings.figures_every_s
         self._figures = partial(tell_figures, self.runtime, self.board, meter, every_s, tools.hide)

@@ -31,6 +31,7 @@ from tidegate.model import PartitionId
 from tidegate.ops.observer import Observer
 from tidegate.ops.secrets import Secrets
 from tidegate.settings import SettingsError
+from tidegate.sources.choose import EndingSource
 from tidegate.spark.desk import Desk
 from tidegate.spark.figures import OfficeFigures
 from tidegate.spark.members import Members, MemberTools
@@ -245,7 +246,7 @@ class Office:
             async with asyncio.TaskGroup() as tasks:
                 members: Members | None = None
                 work = Work(tools, tasks, lambda: members.group() if members else (None, set()))
-                members = Members(self._member_tools(work), tasks)
+                members = Members(self._member_tools(work, tools.source), tasks)
                 desk = Desk(work, self.token)
                 self._port = await self._listen(desk)
                 stack.push_async_callback(desk.close)
@@ -256,7 +257,7 @@ class Office:
                 await self._leave(work, members)
                 watching.cancel()
 
-    def _member_tools(self, work: Work) -> MemberTools:
+    def _member_tools(self, work: Work, source: EndingSource) -> MemberTools:
         return MemberTools(
             self._member,
             lambda: wiring.new_ledger(self._setup),
@@ -266,6 +267,7 @@ class Office:
             self._scratch,
             time.monotonic,
             Secrets(self._setup.secrets).hide,
+            lambda: wiring.admission(self._setup, source),
         )
 
     async def _listen(self, desk: Desk) -> int:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
+from azure.cosmos import CosmosClient
 
 from contract.ledger.cosmos_world import DATABASE
 from contract.ledger.worlds import checkpoint, listed, new_id, new_names, ownership, refusal
@@ -117,7 +118,7 @@ async def test_a_missing_container_is_named_with_what_to_do(cosmos: RunningCosmo
     async with opened(settings_of(cosmos, "nowhere"), new_names()) as ledger:
         with pytest.raises(LedgerError, match=r"'nowhere' not found in database 'ledgers'") as said:
             await ledger.perform(List())
-        assert said.value.refusal is Refusal.INVALID
+        assert said.value.refusal is Refusal.ABSENT
         assert "partition key /id" in str(said.value)
 
 
@@ -204,3 +205,22 @@ async def test_a_write_whose_reply_is_lost_was_done_once(
 
 def names_in(cosmos: RunningCosmos) -> list[str]:
     return [str(item["id"]) for item in cosmos.items(DATABASE, CONTAINER)]
+
+
+async def test_a_container_that_is_deleted_is_made_again_by_who_lists(
+    cosmos: RunningCosmos,
+) -> None:
+    cosmos.add_container(DATABASE, "other")
+    settings = replace(settings_of(cosmos, "made"), create=True)
+    names = new_names()
+    async with opened(settings, names) as one, opened(settings, names) as keeping:
+        etag, lease_id = await leased(one)
+        await keeping.perform(Renew("0", lease_id, etag))
+        with CosmosClient(cosmos.endpoint, cosmos.key) as client:
+            client.get_database_client(DATABASE).delete_container("made")
+        # Who only renews finds nothing, and says no more than that.
+        assert await refusal(keeping, Renew("0", lease_id, etag)) is Refusal.CHANGED
+        assert (await listed(one)).ownerships == {}
+        etag, lease_id = await leased(one)
+        await keeping.perform(Renew("0", lease_id, etag))
+    assert len(cosmos.items(DATABASE, "made")) == 1

@@ -118,7 +118,7 @@ async def test_a_missing_container_says_how_to_make_it(endpoint: str) -> None:
         Join("m", new_id()),
     ):
         refused = await told(settings, operation)
-        assert refused.refusal is Refusal.INVALID
+        assert refused.refusal is Refusal.ABSENT
         assert str(refused).startswith(
             f"Container 'not-there' not found in account '{ACCOUNT}'. Create it, or set "
             "ledger.create: true."

@@ -14,6 +14,7 @@ from simulation.facts import Violation
 from simulation.history import (
     DELETED_CHECKPOINT,
     DELETED_OWNERSHIP,
+    EMPTIED,
     SET_BACK,
     Attached,
     ByHand,
@@ -37,7 +38,9 @@ def _check(partition: str, records: Iterable[Record]) -> Iterator[Violation]:
     lost: set[int] = set()
     for record in records:
         if isinstance(record, ByHand):
-            if record.what == DELETED_OWNERSHIP:
+            if record.what == EMPTIED:
+                in_ownership = in_checkpoint = 0
+            elif record.what == DELETED_OWNERSHIP:
                 in_ownership = 0
             elif record.what in (DELETED_CHECKPOINT, SET_BACK):
                 in_checkpoint = 0

@@ -19,6 +19,7 @@ from simulation.facts import Violation
 from simulation.history import (
     DELETED_CHECKPOINT,
     DELETED_OWNERSHIP,
+    EMPTIED,
     KILLED,
     SET_BACK,
     Attached,
@@ -115,7 +116,10 @@ class _Walk:
                 yield from self._on_given(record)
 
     def _on_hand(self, record: ByHand) -> None:
-        if record.what == DELETED_OWNERSHIP:
+        if record.what == EMPTIED:
+            self._is_meddled = True
+            self._in_ownership = self._in_checkpoint = 0
+        elif record.what == DELETED_OWNERSHIP:
             self._in_ownership = 0
         elif record.what in (DELETED_CHECKPOINT, SET_BACK):
             self._is_meddled, self._in_checkpoint = True, 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tidegate.ledger import layout, members, packing
 from tidegate.ledger.layout import Row
 from tidegate.ledger.packing import METADATA_LIMIT, Unfit, Unreadable
-from tidegate.model import LeaseState, Owner, Position, Presence, Rewind, Roster
+from tidegate.model import LeaseState, Owner, Position, Presence, Recalled, Rewind, Roster
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=30)
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
@@ -33,6 +33,12 @@ PRESENCES = st.builds(
     wants=st.dictionaries(NAMES, LEASE_IDS, max_size=8),
     is_leaving=st.booleans(),
     declines=st.frozensets(NAMES | st.just("z:x"), max_size=8),
+    recalls=st.dictionaries(
+        NAMES,
+        st.builds(Recalled, INTEGERS, INTEGERS, st.booleans(), st.none() | NUMBERS),
+        max_size=8,
+    ),
+    restored_at=NUMBERS,
 )
 ROSTERS = st.builds(
     Roster,
@@ -93,6 +99,14 @@ def test_a_checkpoint_is_read_as_it_was_written(
     assert (found.position, found.epoch, found.nonce) == (position, epoch, nonce)
     assert (found.enqueued_at, found.rewound_by) == (enqueued_at, rewound_by)
     assert (found.state, found.is_state_behind) == (state, False)
+
+
+def test_when_a_partition_was_begun_and_that_there_is_a_state_are_read_of_a_listing() -> None:
+    metadata = layout.checkpoint_metadata(Position("8", 1), 3, "n", None, "", 17.5)
+    listed = replace(row(metadata), size=40)
+    found = layout.read_checkpoint("0", listed)
+    assert (found.begun_at, found.has_state, found.state) == (17.5, True, None)
+    assert not layout.read_checkpoint("0", row(metadata)).has_state
 
 
 def test_the_official_keys_stand_there_byte_for_byte() -> None:

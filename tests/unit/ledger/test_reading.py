@@ -108,8 +108,8 @@ def test_a_listing_names_what_cannot_be_read_and_goes_on() -> None:
     assert [flaw.partition for flaw in listing.flaws] == ["0", "0", None, None]
     assert listing.flaws[1].problem == (
         "blob 'localhost/hub/$default/checkpoint/0' cannot be read: its sequencenumber is 'junk', "
-        "which is not a whole number. Nothing was overwritten. Correct it, or delete it if it may "
-        "start anew."
+        "which is not a whole number. Nothing was overwritten. Correct it, or delete it: a member "
+        "that knows it writes it again."
     )
 
 

@@ -53,7 +53,7 @@ def answered(status: int, code: str = "") -> HttpResponseError:
         (409, "BlobAlreadyExists", Refusal.EXISTS),
         (404, "BlobNotFound", Refusal.MISSING),
         (404, "", Refusal.MISSING),
-        (404, "ContainerNotFound", Refusal.INVALID),
+        (404, "ContainerNotFound", Refusal.ABSENT),
         (409, "ContainerBeingDeleted", Refusal.BUSY),
         (429, "", Refusal.BUSY),
         (503, "ServerBusy", Refusal.BUSY),

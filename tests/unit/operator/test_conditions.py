@@ -8,7 +8,7 @@ from tidegate.lag import LagKind
 from tidegate.model import Figures, Flaw, LeaseState, Position
 from tidegate_operator.model import Steps, Wish
 from unit.operator.looked_at import NO_STEPS, Looks, figures, stored
-from unit.operator.observed import NOW, Seen, group, presence
+from unit.operator.observed import NOW, SERVER_NOW, Seen, group, presence
 
 ALL = [
     "Ready",
@@ -18,6 +18,7 @@ ALL = [
     "Stuck",
     "RetentionLoss",
     "StateBehind",
+    "CheckpointsRestored",
     "Paused",
 ]
 
@@ -46,11 +47,12 @@ def test_a_group_in_order_has_nothing_wrong() -> None:
         "Stuck": ("False", "NotStuck"),
         "RetentionLoss": ("False", "NothingLost"),
         "StateBehind": ("False", "StatesMatch"),
+        "CheckpointsRestored": ("False", "Untouched"),
         "Paused": ("False", "NotPaused"),
     }
 
 
-@pytest.mark.parametrize("type", ["Balanced", "Stuck", "StateBehind"])
+@pytest.mark.parametrize("type", ["Balanced", "Stuck", "StateBehind", "CheckpointsRestored"])
 def test_what_a_listing_says_is_unknown_without_a_fresh_one(type: str) -> None:
     assert looked(group(2, 4, has_ledger=False)).says(type) == ("Unknown", "LedgerNotRead")
     assert looked(group(2, 4, asked_before_s=61.0)).says(type) == ("Unknown", "LedgerNotRead")
@@ -178,6 +180,20 @@ def test_a_blob_that_cannot_be_read_is_told_in_the_words_of_the_ledger() -> None
     looks = looked(seen)
     assert looks.says("StateBehind") == ("True", "LedgerUnreadable")
     assert message(looks, "StateBehind").endswith("blob 'x' cannot be read: odd. Do.")
+
+
+# --- CheckpointsRestored
+
+
+def test_checkpoints_that_members_wrote_again_are_told_for_ten_minutes() -> None:
+    seen = group(2, 4)
+    seen.members["m0"] = presence("m0", restored_at=SERVER_NOW - 599.0)
+    looks = looked(seen)
+    assert looks.says("CheckpointsRestored") == ("True", "WrittenAgain")
+    assert "m0" in message(looks, "CheckpointsRestored")
+    assert looks.told["state"] == "Balanced"
+    seen.members["m0"] = presence("m0", restored_at=SERVER_NOW - 601.0)
+    assert looked(seen).says("CheckpointsRestored") == ("False", "Untouched")
 
 
 # --- Paused

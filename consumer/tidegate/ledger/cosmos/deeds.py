@@ -68,6 +68,7 @@ def content_of(operation: Operation, tag: str) -> Content | None:
                 operation.nonce,
                 operation.enqueued_at,
                 operation.rewound_by,
+                operation.begun_at,
             )
             body = layout.body_of(operation.position, operation.state)
             if len(body) <= INLINE_STATE:

@@ -89,7 +89,8 @@ def row_of(name: str, blob: MemoryBlob, age: float) -> Row:
     """The document as the service of blobs would show it; `name` is for what is said of it."""
     content = blob.content
     assert isinstance(content, Content)
-    return Row(name, blob.etag, blob.state(age), content.metadata, blob.modified_at)
+    size = content.parts or len(content.body or b"")
+    return Row(name, blob.etag, blob.state(age), content.metadata, blob.modified_at, size)
 
 
 def _content(document: Mapping[str, Any]) -> Content:

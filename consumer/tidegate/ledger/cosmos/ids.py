@@ -17,6 +17,7 @@ from tidegate.ledger.layout import GroupNames, Place
 from tidegate.ledger.packing import Unfit
 
 STATES = "!tidegate-state!"
+SOURCES = "!tidegate-source!"
 # Of the service, in bytes.
 ID_LIMIT = 1023
 
@@ -41,6 +42,16 @@ class Ids:
             return None
         name = document_id[len(self.prefix) :].replace("!", "/").replace("=", "%")
         return self.names.place(self.names.prefix + name)
+
+    @property
+    def source_prefix(self) -> str:
+        """What the ids of records of sources begin with."""
+        return SOURCES + "!".join(_part(part) for part in (self.names.hub, self.names.group)) + "!"
+
+    @property
+    def source(self) -> str:
+        """The id of the record of the source under this host."""
+        return _fitting(self.source_prefix + _part(self.names.host.lower()))
 
     @property
     def states_prefix(self) -> str:

@@ -32,7 +32,7 @@ from tidegate.ledger.cosmos.requests import Item, LeaseContainer
 from tidegate.ledger.cosmos.states import States
 from tidegate.ledger.layout import GroupNames, Kind, Place
 from tidegate.ledger.packing import Unfit, Unreadable
-from tidegate.model import Checkpoint, Listing, Ownership
+from tidegate.model import Checkpoint, Listing, Ownership, SourceRecord
 from tidegate.ports import (
     CreateOwnership,
     LedgerError,
@@ -40,6 +40,7 @@ from tidegate.ports import (
     Operation,
     ReadCheckpoint,
     ReadOwnership,
+    RecordSource,
     Refusal,
     Reply,
     WriteCheckpoint,
@@ -103,6 +104,11 @@ class CosmosLedger:
                 if any(self._is_held(item) for item in items):
                     return len(items)
                 items += await self._items.below(self._ids.states_prefix)
+                items += [
+                    item
+                    for item in await self._items.below(self._ids.source_prefix)
+                    if item["id"] == self._ids.source
+                ]
                 gone = [await self._items.delete(item) for item in items]
         except LedgerError:
             raise
@@ -127,7 +133,30 @@ class CosmosLedger:
                 return await self._read_ownership(operation, name)
             case ReadCheckpoint():
                 return await self._read_checkpoint(operation, name)
+            case RecordSource():
+                return await self._record_source(operation)
         return await self._write(operation, name)
+
+    # --- sources
+
+    async def _record_source(self, operation: RecordSource) -> tuple[SourceRecord, ...]:
+        items = await self._items.below(self._ids.source_prefix)
+        own = next((each for each in items if each["id"] == self._ids.source), None)
+        others = [each for each in items if each is not own]
+        others = [each for each in others if each.get("identity") == operation.identity]
+        if others and not operation.takes_over:
+            return _records_of(items)
+        if not others and own is not None and own.get("identity") == operation.identity:
+            return _records_of(items)
+        said = {"host": self._names.host.lower(), "identity": operation.identity}
+        if own is None:
+            await self._items.create({"id": self._ids.source, **said})
+        else:
+            await self._items.replace({**own, **said})
+        for each in others:
+            await self._items.delete(each)
+        # Where another was quicker, what it wrote is what counts.
+        return _records_of(await self._items.below(self._ids.source_prefix))
 
     # --- reading
 
@@ -280,3 +309,14 @@ def _creates(operation: Operation) -> bool:
         case CreateOwnership() | WriteCheckpoint(etag=None) | WriteRoster(etag=""):
             return True
     return False
+
+
+def _records_of(items: list[Item]) -> tuple[SourceRecord, ...]:
+    return tuple(
+        SourceRecord(
+            str(item.get("host") or ""),
+            str(item.get("identity") or ""),
+            float(item.get("_ts") or 0.0),
+        )
+        for item in items
+    )

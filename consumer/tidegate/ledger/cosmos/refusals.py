@@ -104,7 +104,7 @@ def _answered(problem: CosmosHttpResponseError, spot: Spot) -> LedgerError:
         )
     if status == 404 and (sub_status == _OWNER_IS_MISSING or not spot.item):
         return MissingContainerError(
-            Refusal.INVALID,
+            Refusal.ABSENT,
             f"Container '{spot.container}' not found in database '{spot.database}' of account "
             f"'{spot.account}'. Create it with the partition key /id, or set "
             f"ledger.cosmos.create: true. {seen}",

@@ -7,15 +7,18 @@ Rules:
 - A container whose partition key no lease container has is refused before anything is written.
 - Where the partition key is not the item's name it is the writer's own, and is known once the item
   was seen.
+- A container that is deleted while members run is made again where it is to be made at all. Some
+  emulators do not say that it is the container that is missing: a query or the making of an item
+  tells.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from azure.core import MatchConditions
 from azure.cosmos import PartitionKey
@@ -30,6 +33,7 @@ from tidegate.ports import LedgerError, Refusal
 from tidegate.sources.cosmos.tokens import charge_of
 
 Item = dict[str, Any]
+T = TypeVar("T")
 
 # What lease containers are partitioned by: /partitionKey is of accounts with the Gremlin API.
 PARTITION_KEYS = ("/id", "/partitionKey")
@@ -82,17 +86,20 @@ class LeaseContainer:
 
     async def create(self, item: Mapping[str, Any]) -> Item | None:
         """The item as it stands now, or None where there is one of its name."""
-        container = await self._container()
-        body = dict(item)
-        if self._key == "/partitionKey":
-            body.setdefault("partitionKey", body["id"])
-        try:
-            return self._seen(await container.create_item(body, response_hook=self._heard))
-        except CosmosHttpResponseError as problem:
-            self._charged(problem)
-            if problem.status_code != 409:
-                raise
-            return None
+
+        async def make(container: ContainerProxy) -> Item | None:
+            body = dict(item)
+            if self._key == "/partitionKey":
+                body.setdefault("partitionKey", body["id"])
+            try:
+                return self._seen(await container.create_item(body, response_hook=self._heard))
+            except CosmosHttpResponseError as problem:
+                self._charged(problem)
+                if problem.status_code != 409:
+                    raise
+                return None
+
+        return await self._in_container(make)
 
     async def replace(self, item: Mapping[str, Any]) -> Item | None:
         """The item as it stands now, or None where it was not the version that `item` has."""
@@ -139,13 +146,25 @@ class LeaseContainer:
         return await self._asked(_BELOW, "@prefix", prefix)
 
     async def _asked(self, query: str, parameter: str, value: str) -> list[Item]:
-        container = await self._container()
-        found = container.query_items(
-            query,
-            parameters=[{"name": parameter, "value": value}],
-            response_hook=self._heard,
-        )
-        return [self._seen(item) async for item in found]
+        async def ask(container: ContainerProxy) -> list[Item]:
+            found = container.query_items(
+                query,
+                parameters=[{"name": parameter, "value": value}],
+                response_hook=self._heard,
+            )
+            return [self._seen(item) async for item in found]
+
+        return await self._in_container(ask)
+
+    async def _in_container(self, ask: Callable[[ContainerProxy], Awaitable[T]]) -> T:
+        """Asks for what can only be missing if the container is; looks for it again then."""
+        try:
+            return await ask(await self._container())
+        except CosmosHttpResponseError as problem:
+            if not is_missing(problem):
+                raise
+            self._checked = None
+        return await ask(await self._container())
 
     @property
     def server_time(self) -> float:

@@ -76,6 +76,10 @@ class CosmosSource:
         self._share()
         return found
 
+    async def identity(self) -> str:
+        """The container's own id: no other has it. Raises SourceError."""
+        return f"container {await self._pages.rid(anew=True)}"
+
     async def resolve_start(self, partition: PartitionId, rewind: Rewind | None = None) -> Position:
         """Where a partition without a checkpoint begins, or a rewind goes to."""
         start = self._start if rewind is None else start_of(rewind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -111,6 +112,22 @@ def partition_ids(value: Any) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         raise NotUnderstoodError("the service's answer about the hub names no partitions")
     return tuple(map(str, found))
+
+
+def hub_identity(value: Any) -> str:
+    """The hub's own name and its time of creation: the same under every name of its namespace.
+
+    Empty where the service does not say them.
+    """
+    named = value if isinstance(value, dict) else {}
+    name, created_ms = named.get("name"), named.get("created_at")
+    if not isinstance(name, str) or not isinstance(created_ms, int):
+        return ""
+    return identity_of(name, created_ms)
+
+
+def identity_of(name: str, created_ms: int) -> str:
+    return f"{name.lower()}, created {datetime.fromtimestamp(created_ms / 1000, UTC).isoformat()}"
 
 
 class PartitionFacts(NamedTuple):
