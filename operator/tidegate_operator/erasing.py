@@ -40,7 +40,7 @@ async def erase(client: Container, blobs: BlobSettings, names: GroupNames) -> in
     except Exception as problem:
         # Whatever an answer was, it ends this and nothing else. None of the texts of these is safe
         # to show, so none is kept as a cause.
-        raise refusal_of(problem, Spot.of(blobs, names.prefix)) from None
+        raise refusal_of(problem, Spot.of(blobs, names.prefix), is_read=False) from None
     return gone.count(False)
 
 

@@ -56,7 +56,8 @@ class QuickLooks:
         except Exception as problem:
             # Whatever an answer was, it ends this look and nothing else. None of the texts of
             # these is safe to show, so none is kept as a cause.
-            raise refusal_of(problem, Spot.of(self._blobs, self._prefix)) from None
+            spot = Spot.of(self._blobs, self._prefix)
+            raise refusal_of(problem, spot, is_read=True) from None
         self._relisting.finish()
         said = listing_of(entries, server_time)
         if said.flaws or not agrees(said, before):

@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace, environment: Mapping[str, str]) -> int:
     except (SettingsError, LedgerError):
         raise
     except Exception as problem:
-        raise refusal_of(problem, Spot.of(leases)) from None
+        raise refusal_of(problem, Spot.of(leases), is_read=False) from None
 
 
 def _settings(

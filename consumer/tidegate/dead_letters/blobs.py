@@ -68,7 +68,7 @@ class BlobLetters:
         """All letters, by partition and place. Raises DeadLetterError."""
         prefix = self._prefix + (f"{partition}/" if partition else "")
         found: list[Listed] = []
-        async with self._asking(prefix):
+        async with self._asking(prefix, is_read=True):
             blobs = self._container().list_blobs(name_starts_with=prefix, include=["metadata"])
             async for blob in blobs:
                 id = _id_of(blob.name[len(self._prefix) :])
@@ -88,7 +88,7 @@ class BlobLetters:
     async def read(self, id: str) -> DeadLetter:
         """One letter. Raises DeadLetterError where it is not there or cannot be read."""
         name = self._name_of(id)
-        async with self._asking(name):
+        async with self._asking(name, is_read=True):
             try:
                 stream = await self._container().get_blob_client(name).download_blob()
             except ResourceNotFoundError as problem:
@@ -125,7 +125,7 @@ class BlobLetters:
         return self._client
 
     @contextlib.asynccontextmanager
-    async def _asking(self, name: str) -> AsyncIterator[None]:
+    async def _asking(self, name: str, *, is_read: bool = False) -> AsyncIterator[None]:
         try:
             async with asyncio.timeout(_LONG_S):
                 yield
@@ -133,7 +133,7 @@ class BlobLetters:
             raise
         except Exception as problem:
             # Whatever an answer was. None of their texts is safe to show.
-            said = refusal_of(problem, Spot.of(self._settings, name))
+            said = refusal_of(problem, Spot.of(self._settings, name), is_read=is_read)
             raise DeadLetterError(str(said)) from None
 
 

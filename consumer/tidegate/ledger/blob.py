@@ -39,6 +39,7 @@ from tidegate.ports import (
     LedgerError,
     List,
     Operation,
+    Read,
     ReadCheckpoint,
     ReadOwnership,
     RecordSource,
@@ -117,7 +118,7 @@ class BlobLedger:
         except Exception as problem:
             # Whatever an answer was, it ends this operation and nothing else. None of the texts of
             # these is safe to show, so none is kept as a cause.
-            raise self._refused(problem, name) from None
+            raise self._refused(problem, name, is_read=isinstance(operation, Read)) from None
 
     async def close(self) -> None:
         if self._client is not None and self._owns_client:
@@ -129,8 +130,8 @@ class BlobLedger:
             self._client = open_container(self._settings)
         return self._client
 
-    def _refused(self, problem: BaseException, name: str) -> LedgerError:
-        return refusal_of(problem, Spot.of(self._settings, name))
+    def _refused(self, problem: BaseException, name: str, *, is_read: bool = False) -> LedgerError:
+        return refusal_of(problem, Spot.of(self._settings, name), is_read=is_read)
 
     async def _create_container(self) -> None:
         try:

@@ -2,11 +2,13 @@
 
 Rules: a message names the account, the container and the blob, and carries the service's own code
 and request id. It never carries the text of an exception, which may quote a URL with its SAS.
-Wherever it is not certain that nothing was done, the refusal is UNKNOWN.
+Wherever it is not certain that nothing was done, the refusal is UNKNOWN. Only the text about a
+write whose request may have arrived has the words "it may have been done".
 """
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 import time
@@ -82,32 +84,39 @@ class MissingContainerError(LedgerError):
     """There is no such container."""
 
 
-def refusal_of(problem: BaseException, spot: Spot) -> LedgerError:
+def doubt(*, is_read: bool) -> str:
+    """The doubt about an operation without an answer. A read changes nothing."""
+    return "" if is_read else ": it may have been done"
+
+
+def refusal_of(problem: BaseException, spot: Spot, *, is_read: bool) -> LedgerError:
     """A LedgerError for whatever an operation ended with."""
+    done = doubt(is_read=is_read)
     if isinstance(problem, TimeoutError):
         return LedgerError(
             Refusal.UNKNOWN,
-            f"no reply in time from {spot.host} for {spot}: it may have been done. "
-            "Storage is slow or cannot be reached.",
+            f"no reply in time from {spot.host} for {spot}{done}. Storage is slow or cannot be "
+            "reached.",
         )
     if isinstance(problem, HttpResponseError) and (problem.status_code or 0) >= 400:
         status, headers = problem.status_code or 0, _headers(problem)
-        found = _answered(status, _code_of(problem), _request_id(problem), spot)
+        found = _answered(status, _code_of(problem), _request_id(problem), spot, done)
         found.retry_after_s = asked_s(headers, time.time())
         return found
     if isinstance(problem, ClientAuthenticationError):
         return LedgerError(Refusal.DENIED, _no_credential(problem, spot))
     if isinstance(problem, ServiceRequestError | ServiceResponseError):
-        return _unanswered(problem.inner_exception or problem, spot)
+        return LedgerError(
+            Refusal.UNKNOWN, _network(problem.inner_exception or problem, spot, done)
+        )
     return LedgerError(
         Refusal.UNKNOWN,
         f"the request for {spot}, or its answer, could not be understood "
-        f"({type(problem).__name__}): it may have been done. Is {spot.host} a Blob storage "
-        "endpoint?",
+        f"({type(problem).__name__}){done}. Is {spot.host} a Blob storage endpoint?",
     )
 
 
-def _answered(status: int, code: str, request_id: str, spot: Spot) -> LedgerError:
+def _answered(status: int, code: str, request_id: str, spot: Spot, done: str) -> LedgerError:
     seen = f"({status} {code or 'without a code'}, request {request_id or 'unknown'})"
     if code in _LEASE_HELD:
         return LedgerError(Refusal.HELD, f"the lease of {spot} is somebody else's {seen}")
@@ -132,9 +141,7 @@ def _answered(status: int, code: str, request_id: str, spot: Spot) -> LedgerErro
     if status in (429, 503):
         return LedgerError(Refusal.BUSY, f"storage is busy, for {spot}: try later {seen}")
     if status == 408 or status >= 500:
-        return LedgerError(
-            Refusal.UNKNOWN, f"storage failed, for {spot}: it may have been done {seen}"
-        )
+        return LedgerError(Refusal.UNKNOWN, f"storage failed, for {spot}{done} {seen}")
     if status == 409:
         return LedgerError(Refusal.HELD, f"something else is being done to {spot} {seen}")
     return LedgerError(Refusal.INVALID, f"{_not_understood(code, spot)} {seen}")
@@ -185,24 +192,32 @@ def _not_understood(code: str, spot: Spot) -> str:
     return f"The service refused a request for {spot}."
 
 
-def _unanswered(problem: BaseException, spot: Spot) -> LedgerError:
-    return LedgerError(
-        Refusal.UNKNOWN, f"{_network(problem, spot)} The operation for {spot} may have been done."
-    )
-
-
-def _network(problem: BaseException, spot: Spot) -> str:
+def _network(problem: BaseException, spot: Spot, done: str) -> str:
+    """The text of a failed connection. Without a connection, nothing was done."""
     cause = getattr(problem, "os_error", problem)
     if isinstance(problem, aiohttp.ClientConnectorDNSError) or isinstance(cause, socket.gaierror):
-        return f"The name {spot.host} does not resolve. Check the account's name, and DNS."
+        return (
+            f"The name {spot.host} does not resolve, for {spot}. Check the account's name, and DNS."
+        )
     if isinstance(problem, aiohttp.ClientConnectorCertificateError | ssl.SSLError):
-        return f"The certificate of {spot.host} is not trusted here."
+        return (
+            f"The certificate of {spot.host} is not trusted here, for {spot}. Name a file with the "
+            "certificate of its authority: ledger.caFile."
+        )
     if isinstance(problem, aiohttp.ClientConnectorError):
-        why = getattr(cause, "strerror", "") or type(cause).__name__
-        return f"Nothing answers at {spot.host} ({why}). Check the endpoint, and the network."
+        number = getattr(cause, "errno", None)
+        # The text of asyncio repeats the address.
+        why = os.strerror(number) if number else type(cause).__name__
+        return (
+            f"Nothing answers at {spot.host} ({why}), for {spot}. Check the endpoint, and the "
+            "network."
+        )
     if isinstance(problem, TimeoutError):
-        return f"No reply in time from {spot.host}."
-    return f"The connection to {spot.host} was cut ({type(problem).__name__})."
+        return f"No reply in time from {spot.host}, for {spot}{done}. Check the network."
+    return (
+        f"The connection to {spot.host} was cut ({type(problem).__name__}), for {spot}{done}. "
+        "Check the network if this continues."
+    )
 
 
 def _code_of(problem: HttpResponseError) -> str:

@@ -224,6 +224,9 @@ Operation = (
     | RecordSource
 )
 
+# Those that change nothing: of none of them it matters whether it was done.
+Read = List | ReadOwnership | ReadCheckpoint
+
 # What a good reply carries: a listing, a blob, the new ETag of what was written, records, or
 # nothing.
 Reply = Listing | Ownership | Checkpoint | str | tuple[SourceRecord, ...] | None

@@ -64,14 +64,14 @@ class SliceBlobs:
 
     async def get(self, version: Version, suffix: str) -> bytes:
         name = version.name(self.prefix, suffix)
-        async with self._asking(name) as container:
+        async with self._asking(name, is_read=True) as container:
             stream = await container.get_blob_client(name).download_blob()
             return await stream.readall()
 
     async def range(self, version: Version, suffix: str, offset: int, length: int) -> bytes:
         """A part of a version; fewer bytes where it ends before."""
         name = version.name(self.prefix, suffix)
-        async with self._asking(name) as container:
+        async with self._asking(name, is_read=True) as container:
             blob = container.get_blob_client(name)
             return await (await blob.download_blob(offset, length)).readall()
 
@@ -80,7 +80,7 @@ class SliceBlobs:
         found: dict[Version, dict[str, str]] = {}
         folder = slice_.folder(self.prefix)
         with contextlib.suppress(_MissingContainer):
-            async with self._asking(folder) as container:
+            async with self._asking(folder, is_read=True) as container:
                 async for blob in container.list_blobs(name_starts_with=folder):
                     parsed = version_of(blob.name)
                     if parsed is not None:
@@ -94,7 +94,7 @@ class SliceBlobs:
         """
         folder = f"{self.prefix}/{beginning}"
         with contextlib.suppress(_MissingContainer):
-            async with self._asking(folder) as container:
+            async with self._asking(folder, is_read=True) as container:
                 size = self._settings.page_size
                 return dict((await list_blobs(container, folder, size, projections))[0])
         return {}
@@ -123,7 +123,7 @@ class SliceBlobs:
                 await container.get_blob_client(name).delete_blob(**_only(etag))
 
     @contextlib.asynccontextmanager
-    async def _asking(self, name: str) -> AsyncIterator[ContainerClient]:
+    async def _asking(self, name: str, *, is_read: bool = False) -> AsyncIterator[ContainerClient]:
         if self._client is None:
             self._client = open_container(self._settings)
         try:
@@ -133,7 +133,7 @@ class SliceBlobs:
             raise
         except Exception as problem:
             # Whatever an answer was. None of their texts is safe to show.
-            said = refusal_of(problem, Spot.of(self._settings, name))
+            said = refusal_of(problem, Spot.of(self._settings, name), is_read=is_read)
             kind = SliceStorageError
             if isinstance(said, MissingContainerError):
                 kind = _MissingContainer

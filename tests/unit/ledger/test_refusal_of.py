@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+from typing import Any
+
+import aiohttp
 import pytest
 from azure.core.exceptions import (
     HttpResponseError,
@@ -9,7 +13,9 @@ from azure.core.exceptions import (
     ServiceResponseError,
     ServiceResponseTimeoutError,
 )
+from azure.cosmos.exceptions import CosmosHttpResponseError
 
+from tidegate.ledger.cosmos import refusals as cosmos
 from tidegate.ledger.refusals import Spot, refusal_of
 from tidegate.ports import Refusal
 
@@ -76,7 +82,7 @@ def answered(status: int, code: str = "") -> HttpResponseError:
 )
 def test_an_answer_becomes_a_refusal(status: int, code: str, refusal: Refusal) -> None:
     for credential in ("account key", "SAS", "identity"):
-        refused = refusal_of(answered(status, code), spot(credential))
+        refused = refusal_of(answered(status, code), spot(credential), is_read=False)
         assert refused.refusal is refusal
         assert "'ledgers'" in str(refused)
         assert SECRET not in str(refused)
@@ -94,13 +100,65 @@ def test_an_answer_becomes_a_refusal(status: int, code: str, refusal: Refusal) -
     ],
 )
 def test_no_answer_is_unknown(problem: Exception) -> None:
-    refused = refusal_of(problem, spot())
+    refused = refusal_of(problem, spot(), is_read=False)
     assert refused.refusal is Refusal.UNKNOWN
     assert "may have been done" in str(refused)
     assert "acme.example" in str(refused)
     assert SECRET not in str(refused)
 
 
+NO_ANSWER = [
+    TimeoutError(),
+    ServiceResponseError(SECRET),
+    ServiceResponseTimeoutError(SECRET),
+    answered(500, "InternalError"),
+    answered(200),
+]
+# Its constructor has no types.
+_COSMOS_ERROR: Any = CosmosHttpResponseError
+OF_COSMOS = [
+    TimeoutError(),
+    ServiceResponseError(SECRET),
+    _COSMOS_ERROR(status_code=503, message=SECRET),
+    RuntimeError(SECRET),
+]
+
+
+@pytest.mark.parametrize("problem", NO_ANSWER)
+def test_only_of_a_write_it_is_said_that_it_may_have_been_done(problem: Exception) -> None:
+    assert "may have been done" in str(refusal_of(problem, spot(), is_read=False))
+    read = refusal_of(problem, spot(), is_read=True)
+    assert read.refusal is Refusal.UNKNOWN
+    assert "been done" not in str(read)
+    assert "acme" in str(read)
+
+
+@pytest.mark.parametrize("problem", OF_COSMOS)
+def test_of_a_container_of_cosmos_as_well(problem: Exception) -> None:
+    place = cosmos.Spot("acme", "acme.example", "leases", "db", uses_identity=False)
+    assert "may have been done" in str(cosmos.refusal_of(problem, place, is_read=False))
+    read = cosmos.refusal_of(problem, place, is_read=True)
+    assert read.refusal is Refusal.UNKNOWN
+    assert "been done" not in str(read)
+    assert "acme" in str(read)
+
+
+async def test_what_found_no_connection_has_done_nothing() -> None:
+    async with aiohttp.ClientSession() as session:
+        with pytest.raises(aiohttp.ClientConnectorError) as found:
+            await session.put(f"http://127.0.0.1:{closed_port()}/")
+    refused = refusal_of(ServiceRequestError(SECRET, error=found.value), spot(), is_read=False)
+    assert "Nothing answers at acme.example (Connection refused), for blob" in str(refused)
+    assert "been done" not in str(refused)
+
+
+def closed_port() -> int:
+    """A port of loopback without a listener."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
 def test_a_version_that_the_service_does_not_know_is_named() -> None:
-    words = str(refusal_of(answered(400, "InvalidHeaderValue"), spot()))
+    words = str(refusal_of(answered(400, "InvalidHeaderValue"), spot(), is_read=False))
     assert "storage API version 2017-11-09: set ledger.apiVersion" in words

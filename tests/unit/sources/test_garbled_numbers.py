@@ -26,7 +26,7 @@ def test_no_header_asks_for_a_pause_that_does_not_end(text: str) -> None:
     problem = error(status_code=429, message="slow")
     problem.headers, problem.sub_status = headers, text
     spot = Spot("account", "host", "container", "database", uses_identity=False)
-    refused = refusal_of(problem, spot).retry_after_s
+    refused = refusal_of(problem, spot, is_read=True).retry_after_s
     assert refused is None or 0 <= refused <= LONGEST_S
 
 

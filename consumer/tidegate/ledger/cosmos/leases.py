@@ -112,7 +112,7 @@ class ProcessorLeases:
             return await self._asked(settings)
         except CosmosHttpResponseError as problem:
             if not is_missing(problem):
-                raise refusal_of(problem, Spot.of(settings)) from None
+                raise refusal_of(problem, Spot.of(settings), is_read=True) from None
             raise LedgerError(
                 Refusal.INVALID,
                 f"the monitored {Spot.of(settings)} is not there: check source.cosmos.database and "
@@ -121,7 +121,7 @@ class ProcessorLeases:
         except LedgerError:
             raise
         except Exception as problem:
-            raise refusal_of(problem, Spot.of(settings)) from None
+            raise refusal_of(problem, Spot.of(settings), is_read=True) from None
 
     async def _asked(self, settings: CosmosSettings) -> Monitored:
         client = open_client(settings)

@@ -38,6 +38,7 @@ from tidegate.ports import (
     LedgerError,
     List,
     Operation,
+    Read,
     ReadCheckpoint,
     ReadOwnership,
     RecordSource,
@@ -91,7 +92,8 @@ class CosmosLedger:
         except Exception as problem:
             # Whatever an answer was, it ends this operation and nothing else. None of the texts of
             # these is safe to show, so none is kept as a cause.
-            raise refusal_of(problem, Spot.of(self._settings, name)) from None
+            spot, is_read = Spot.of(self._settings, name), isinstance(operation, Read)
+            raise refusal_of(problem, spot, is_read=is_read) from None
 
     async def erase(self) -> int:
         """Removes the group's documents, where no lease holds any; how many are left.
@@ -113,7 +115,8 @@ class CosmosLedger:
         except LedgerError:
             raise
         except Exception as problem:
-            raise refusal_of(problem, Spot.of(self._settings, self._ids.prefix)) from None
+            spot = Spot.of(self._settings, self._ids.prefix)
+            raise refusal_of(problem, spot, is_read=False) from None
         return gone.count(False)
 
     def _is_held(self, item: Item) -> bool:

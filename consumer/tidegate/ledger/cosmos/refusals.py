@@ -2,7 +2,8 @@
 
 Rules: a message names the account, the container and the item, and carries the service's own
 numbers. It never carries the text of an exception, which may quote a request. Wherever it is not
-certain that nothing was done, the refusal is UNKNOWN.
+certain that nothing was done, the refusal is UNKNOWN. Only the text about a write whose request may
+have arrived has the words "it may have been done".
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from azure.core.exceptions import AzureError, ClientAuthenticationError, Service
 from azure.cosmos.exceptions import CosmosHttpResponseError
 
 from tidegate.ledger.cosmos.access import CosmosSettings
-from tidegate.ledger.refusals import MissingContainerError
+from tidegate.ledger.refusals import MissingContainerError, doubt
 from tidegate.ports import LedgerError, Refusal
 from tidegate.retry_after import bounded_s
 
@@ -60,15 +61,16 @@ class Spot:
         return f"{item}{where} at account '{self.account}'"
 
 
-def refusal_of(problem: BaseException, spot: Spot) -> LedgerError:
+def refusal_of(problem: BaseException, spot: Spot, *, is_read: bool) -> LedgerError:
     """A LedgerError for whatever a request ended with."""
+    done = doubt(is_read=is_read)
     if isinstance(problem, CosmosHttpResponseError):
-        return _answered(problem, spot)
+        return _answered(problem, spot, done)
     if isinstance(problem, TimeoutError):
         return LedgerError(
             Refusal.UNKNOWN,
-            f"no reply in time from {spot.host} for {spot}: it may have been done. "
-            "Cosmos DB is slow or cannot be reached.",
+            f"no reply in time from {spot.host} for {spot}{done}. Cosmos DB is slow or cannot be "
+            "reached.",
         )
     if isinstance(problem, ClientAuthenticationError):
         return LedgerError(
@@ -85,17 +87,16 @@ def refusal_of(problem: BaseException, spot: Spot) -> LedgerError:
         return LedgerError(
             Refusal.UNKNOWN,
             f"the request for {spot}, or its answer, could not be understood "
-            f"({type(problem).__name__}): it may have been done. Is {spot.host} a Cosmos DB "
-            "endpoint?",
+            f"({type(problem).__name__}){done}. Is {spot.host} a Cosmos DB endpoint?",
         )
     return LedgerError(
         Refusal.UNKNOWN,
-        f"The connection to {spot.host} was cut, for {spot} ({type(problem).__name__}): it may "
-        "have been done.",
+        f"The connection to {spot.host} was cut ({type(problem).__name__}), for {spot}{done}. "
+        "Check the network if this continues.",
     )
 
 
-def _answered(problem: CosmosHttpResponseError, spot: Spot) -> LedgerError:
+def _answered(problem: CosmosHttpResponseError, spot: Spot, done: str) -> LedgerError:
     status, sub_status = problem.status_code or 0, _sub_status(problem)
     seen = f"({status}/{sub_status})"
     if status == 404 and sub_status not in (0, _OWNER_IS_MISSING):
@@ -129,9 +130,7 @@ def _answered(problem: CosmosHttpResponseError, spot: Spot) -> LedgerError:
         busy.retry_after_s = _retry_after_s(problem)
         return busy
     if status in (408, 410) or status >= 500:
-        return LedgerError(
-            Refusal.UNKNOWN, f"Cosmos DB failed, for {spot}: it may have been done {seen}"
-        )
+        return LedgerError(Refusal.UNKNOWN, f"Cosmos DB failed, for {spot}{done} {seen}")
     return LedgerError(
         Refusal.INVALID,
         f"Cosmos DB refused a request for {spot}. Is {spot.host} a Cosmos DB endpoint? {seen}",

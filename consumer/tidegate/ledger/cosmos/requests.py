@@ -185,7 +185,7 @@ class LeaseContainer:
             if not is_missing(problem):
                 raise
             if not self.settings.create:
-                raise refusal_of(problem, Spot.of(self.settings)) from None
+                raise refusal_of(problem, Spot.of(self.settings), is_read=True) from None
             properties = await self._create(container)
         self._key = self._checked_key(properties)
         self._checked = container
