@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tidegate.bounded import cut
 from tidegate_operator.spec_status import Truth
-from tidegate_operator.wording import cut
 
 MESSAGE_CHARS = 1024
 

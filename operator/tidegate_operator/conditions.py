@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from tidegate.balance import Move, plan, snapshot_of
+from tidegate.bounded import cut
 from tidegate.ledger.findings import natural
 from tidegate.model import Listing, PartitionId
 from tidegate.settings import MemberSettings
@@ -25,7 +26,6 @@ from tidegate_operator.view import GroupView
 from tidegate_operator.wording import (
     capital,
     counted,
-    cut,
     names_text,
     partitions_text,
     sentence,
@@ -44,6 +44,8 @@ _TOLD_S = 600.0
 # What members believe by themselves, unless they are told otherwise.
 _MEMBERS = MemberSettings(name="operator")
 _TOLD = 3
+# The remedy is at the end of the text about a blob.
+_PROBLEM_CHARS = 700
 
 
 def conditions(view: GroupView, before: dict[str, Condition]) -> tuple[Condition, ...]:
@@ -285,7 +287,7 @@ def _state_behind(view: GroupView) -> Condition:
             BEHIND,
             "LedgerUnreadable",
             f"{capital(what)} cannot be read from the ledger, and nobody reads on there: "
-            f"{cut(flawed[0].problem, 400)}",
+            f"{cut(flawed[0].problem, _PROBLEM_CHARS)}",
         )
     return Condition.not_so(BEHIND, "StatesMatch", "No state is known to be behind its position.")
 

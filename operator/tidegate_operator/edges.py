@@ -18,7 +18,7 @@ from tidegate_operator.behind import Wholes
 from tidegate_operator.cache import Cache
 from tidegate_operator.claims import Claims
 from tidegate_operator.decide import Memory
-from tidegate_operator.events import Notice
+from tidegate_operator.events import Notice, Passing
 from tidegate_operator.executors import KnownSets, Missing
 from tidegate_operator.facts import ReplicaSets
 from tidegate_operator.hubs import Hubs
@@ -154,6 +154,8 @@ class Notes:
     # The status as it was told last, but for its partitions, and as it was written last.
     told: Mapping[str, Any] | None = None
     wrote: Wrote | None = None
+    # A trouble of the group that may pass without help, until it gets an Event.
+    passing: Passing | None = None
     # Events that could not be written yet.
     unsaid: tuple[Unsaid, ...] = ()
     # What was refused, and when it may be tried again.

@@ -3,7 +3,8 @@
 Rules:
 - An Event is told when something has become so, and never because it is still so: it comes from
   the difference between two statuses, or between two decisions.
-- The words are those of the condition. What only is on its way is not told.
+- The words are those of the condition. A group on its way gets no Event. A trouble that may pass
+  without help gets one after 15 s; the status has it at once.
 - After a restart the status that the resource has is the one before, so nothing is told twice.
 """
 
@@ -14,17 +15,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from tidegate.bounded import cut
 from tidegate.model import MemberName
 from tidegate.sources.cosmos.ranges import range_of
 from tidegate_operator import conditions as kinds
 from tidegate_operator.condition import Condition, conditions_in
 from tidegate_operator.model import BreakLease, Steps
-from tidegate_operator.readiness import NOT_READ, ON_THE_WAY, READY, WISHED
+from tidegate_operator.readiness import MAY_PASS, NOT_READ, ON_THE_WAY, READY, WISHED
 from tidegate_operator.size_conditions import BOUND, OUT_OF_REACH, SCALING
 from tidegate_operator.spec_status import Truth
-from tidegate_operator.wording import cut, names_text, partitions_text, stopped
+from tidegate_operator.wording import names_text, partitions_text, stopped
 
 _NOTE_CHARS = 1000
+# Storage, hub and Secrets that start together with the group are mostly there within ten.
+PASSES_S = 15.0
 # Bad where they are so.
 _TROUBLES = (kinds.STUCK, kinds.LOSS, kinds.BEHIND, kinds.RESTORED, BOUND)
 
@@ -45,16 +49,29 @@ class Notice:
     note: str
 
 
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """A trouble that may pass without help and has no Event yet."""
+
+    # The condition of the last Event, and the time when the trouble began.
+    reported: Condition | None
+    since: float
+
+
 def events_of(
     before: Mapping[str, Any] | None,
     after: Mapping[str, Any],
     steps_before: Steps | None,
     steps: Steps,
-) -> tuple[Notice, ...]:
-    """What has become so between two looks at a group."""
+    passing: Passing | None,
+    at: float,
+) -> tuple[tuple[Notice, ...], Passing | None]:
+    """Events for the changes between two looks at a group, and the trouble that has none yet."""
     known, now = conditions_in(before or {}), conditions_in(after)
+    reported = known.get(READY) if passing is None else passing.reported
+    passing = _passing(passing, reported, now.get(READY), at)
     return (
-        *_of_ready(known.get(READY), now.get(READY)),
+        *(() if passing is not None else _of_ready(reported, now.get(READY))),
         *(each for type in _TROUBLES for each in _of_trouble(known.get(type), now.get(type))),
         *_of_pause(known.get(kinds.PAUSED), now.get(kinds.PAUSED)),
         *_of_work(known.get(SCALING), now.get(SCALING), bad=(OUT_OF_REACH,)),
@@ -63,7 +80,16 @@ def events_of(
         *_of_leaving(before or {}, after),
         *_of_ranges(before or {}, after),
         *_of_breaks(steps_before, steps),
-    )
+    ), passing
+
+
+def _passing(
+    passing: Passing | None, reported: Condition | None, now: Condition | None, at: float
+) -> Passing | None:
+    if now is None or now.reason not in MAY_PASS or _is_as_before(reported, now):
+        return None
+    since = passing.since if passing is not None else at
+    return Passing(reported, since) if 0.0 <= at - since < PASSES_S else None
 
 
 def _is_as_before(before: Condition | None, now: Condition) -> bool:

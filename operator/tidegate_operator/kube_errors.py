@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from tidegate.bounded import cut
 from tidegate.retry_after import asked_s
 
 NO_HEAD: Mapping[str, str] = MappingProxyType({})
@@ -195,4 +196,4 @@ def _invalid(what: str, words: str, said: dict[str, Any]) -> KubeError:
 
 
 def _cut(words: str) -> str:
-    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+    return cut(words, _LONGEST)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from tidegate.bounded import cut
 from tidegate_operator.drift import fingerprint
 from tidegate_operator.kinds import EVENT, Document, Kind
 from tidegate_operator.kube_errors import AlreadyThere, KubeError, NotThere
@@ -79,7 +80,7 @@ class Herald:
         self, regarding: Document, kind: str, reason: str, note: str, at: float
     ) -> None:
         """The same, of something that happened then. Raises KubeError."""
-        note = note if len(note) <= _LONGEST else f"{note[: _LONGEST - 1]}…"
+        note = cut(note, _LONGEST)
         key = (regarding["metadata"]["uid"], kind, reason, note)
         said = self._said.get(key)
         if said is None or at - said.last_at > _SAME_S:

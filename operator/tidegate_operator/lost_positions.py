@@ -7,8 +7,9 @@ lives.
 
 from __future__ import annotations
 
+from tidegate.bounded import cut
 from tidegate_operator.view import GroupView
-from tidegate_operator.wording import cut, said, stopped
+from tidegate_operator.wording import said, stopped
 
 LOST = "PositionLost"
 _WORDS = 600

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tidegate.bounded import cut
 from tidegate.model import PartitionId
 from tidegate_operator.condition import MESSAGE_CHARS, Condition
 from tidegate_operator.lost_positions import LOST, lost_positions_text
@@ -23,7 +24,6 @@ from tidegate_operator.pod_troubles import REASONS, Trouble, trouble_of
 from tidegate_operator.view import UNOWNED_LIMIT_S, GroupView
 from tidegate_operator.wording import (
     counted,
-    cut,
     names_text,
     partitions_text,
     said,
@@ -36,6 +36,23 @@ NOT_READ = "LedgerNotRead"
 UNOWNED = "PartitionsUnowned"
 # On the way: nobody has to do anything, for all that is known.
 ON_THE_WAY = frozenset(("Joining", "NoPods"))
+# Objects and services that may only be late: mostly created or started together with the group.
+MAY_PASS = frozenset(
+    (
+        str(LedgerTrouble.UNREACHABLE),
+        str(LedgerTrouble.MISSING),
+        "HubUnreachable",
+        "HubUnknown",
+        "KubernetesUnreachable",
+        "Conflict",
+        "SecretMissing",
+        "SecretKeyMissing",
+        "ConfigMapMissing",
+        "Unschedulable",
+        "ContainerCannotStart",
+        "PodsRefused",
+    )
+)
 # Wishes of the user: that such a group reads nothing is nobody's alarm.
 WISHED = frozenset(("Deleting", "Paused"))
 # Where a pod has joined, only the operator cannot ask it: others are waited for for other causes.
@@ -102,9 +119,13 @@ def _not(reason: str, message: str) -> Condition:
 
 
 def _told(failures: Sequence[Failure]) -> str:
-    """All of them, each cut so that there is room for the others."""
-    told = list(dict.fromkeys(sentence(failure.message) for failure in failures))
-    return " ".join(cut(each, MESSAGE_CHARS // len(told) - 1) for each in told)
+    """All of them, in the room of one message. The room that short ones leave goes to long ones."""
+    parts = dict.fromkeys((sentence(failure.message) for failure in failures), "")
+    room, shortest_first = MESSAGE_CHARS, sorted(parts, key=len)
+    for left, each in zip(range(len(parts), 0, -1), shortest_first, strict=True):
+        parts[each] = cut(each, room // left - 1)
+        room -= len(parts[each]) + 1
+    return " ".join(parts.values())
 
 
 def _of_failure(failure: Failure) -> Condition:

@@ -116,7 +116,8 @@ The first word of `.status.spark.failure`, of a driver's last words, and the `re
 _EVENTS = """\
 ## Events
 A condition that becomes worse is a Warning with the same reason and the same words, and one that
-is well again is a Normal one. Beside them:
+is well again is a Normal one. If `Ready` lacks something that may only be late, such as a Secret, a
+node, the hub or the storage, the Warning follows when it has lacked it for 15 s. Beside them:
 
 | reason | meaning |
 | --- | --- |

@@ -45,7 +45,9 @@ async def tell(
         is_there = await _write(edges, seen, notes, status)
         if not is_there:
             return
-    events = events_of(before, status, notes.steps, steps)
+    events, notes.passing = events_of(
+        before, status, notes.steps, steps, notes.passing, observation.now
+    )
     notes.told = {name: said for name, said in status.items() if name != _LONG}
     notes.steps = steps
     notes.unsaid += tuple(Unsaid(event, observation.now) for event in events)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
+from tidegate.bounded import cut
 from tidegate.model import MemberName, PartitionId
 from tidegate.ops.live import ranges
 from tidegate.ops.secrets import Secrets
@@ -20,11 +21,6 @@ _NAMES = 3
 # Of an age, in characters: what is longer was written by somebody else.
 _LONGEST_AGE = 16
 _AGES = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-
-
-def cut(text: str, chars: int) -> str:
-    """At most so many characters of a text."""
-    return text if len(text) <= chars else text[: chars - 1] + "…"
 
 
 def said(text: str) -> str:

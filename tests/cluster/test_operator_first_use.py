@@ -66,6 +66,7 @@ def test_the_twelve_lines_of_the_example_handle_what_is_there_within_half_a_minu
         )
     assert took < HANDLED_WITHIN_S
     assert lines() == EVENTS
+    assert home.warnings() == [], "a first try that goes well warns of nothing"
 
 
 def test_one_can_wait_for_it_and_its_row_says_how_it_is(release: Release, home: Group) -> None:

@@ -109,6 +109,16 @@ class Group:
             if event["reason"] == reason and event["involvedObject"]["name"] == self.name
         ]
 
+    def warnings(self) -> list[str]:
+        """The Warning Events of the group: reasons and messages."""
+        return [
+            f"{event['reason']}: {event['message']}"
+            for event in self._api.list("events")
+            if event["type"] == "Warning"
+            and event["involvedObject"]["kind"] == "ConsumerGroup"
+            and event["involvedObject"]["name"] == self.name
+        ]
+
     # --- waiting
 
     def until(self, what: str, condition: Callable[[], T], seconds: float) -> T:

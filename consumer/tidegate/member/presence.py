@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from tidegate.bounded import cut
 from tidegate.member.messages import Answered, Command, FiguresMeasured, Perform, Report
 from tidegate.member.steps import NEVER
 from tidegate.model import Figures, LeaseState, Owner, PartitionId, Presence, Recalled
@@ -25,7 +26,7 @@ from tidegate.settings import MemberSettings
 
 _RETRY_S = 1.0
 _NAME_TAKEN_RETRY_S = 5.0
-_TROUBLE_CHARS = 200
+_TROUBLE_CHARS = 400
 # So many events more that wait than was said are more than what comes and goes: by what is handled
 # in so long, and at least.
 _MORE_S, _MORE_LEAST = 1.0, 10.0
@@ -76,9 +77,7 @@ class Membership:
         """What our partitions' figures are now, and which partitions are stuck or not read."""
         self._stuck, self._unread = event.stuck, event.unread
         self._open_circuits = event.open_circuits
-        self._trouble = event.trouble
-        if len(self._trouble) > _TROUBLE_CHARS:
-            self._trouble = self._trouble[: _TROUBLE_CHARS - 1] + "…"
+        self._trouble = cut(event.trouble, _TROUBLE_CHARS)
         if event.figures != self._figures:
             self._figures = event.figures
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from tidegate.bounded import cut
 from tidegate.error_text import class_name, text_of
 
 # With these a JVM ends that has used up its heap: as we tell it to, and as Spark does by itself.
@@ -194,8 +195,7 @@ def _place(error: BaseException) -> str:
 
 
 def _cut(line: str) -> str:
-    line = " ".join(line.split())
-    return line if len(line) <= _LONGEST else line[:_LONGEST] + "…"
+    return cut(" ".join(line.split()), _LONGEST)
 
 
 def end_of_driver(code: int | None) -> Failure:

@@ -7,12 +7,16 @@ terminal. Where rows are short, what is in trouble is shown first, and the rest 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Collection, Sequence
 
+from tidegate.bounded import cut
 from tidegate.ops.live import UNBOUNDED, ShownLine, Style, clip, seconds_text, text_width, wrapped
 from tidegate_operator.plugin.reports import ConditionReport, GroupReport, PartitionReport
 
 _NOTHING = "-"
+# A condition takes no more lines than this on a screen.
+_NOTE_LINES = 4
 _HEADS = ("PARTITION", "OWNER", "EPOCH", "POSITION", "LAG", "BEHIND", "")
 _NUMBERS = ("EPOCH", "POSITION", "LAG", "BEHIND")
 
@@ -35,7 +39,7 @@ def screen(
 
 def _lines(report: GroupReport, columns: int, rows: int | None) -> list[ShownLine]:
     head = [ShownLine(text, Style.STRONG) for text in wrapped(_summary(report), columns)]
-    notes = [_condition(each, columns) for each in report.of_note]
+    notes = [line for each in report.of_note for line in _condition(each, columns)]
     above = [*head, *notes, ShownLine("")]
     room = None if rows is None else max(rows - len(above), 2)
     return [*above, *_table(report, room)]
@@ -61,9 +65,14 @@ def _summary(report: GroupReport) -> list[str]:
     return parts
 
 
-def _condition(each: ConditionReport, columns: int) -> ShownLine:
-    text = f"{each.type} {each.status}, {each.reason}: {each.message}"
-    return ShownLine(clip(text, columns), Style.BAD if each.is_trouble else Style.WARNING)
+def _condition(each: ConditionReport, columns: int) -> list[ShownLine]:
+    """A condition on up to four lines: the remedy is at the end of its message."""
+    text = clip(f"{each.type} {each.status}, {each.reason}: {each.message}", UNBOUNDED)
+    style = Style.BAD if each.is_trouble else Style.WARNING
+    if columns == UNBOUNDED:
+        return [ShownLine(text, style)]
+    lines = textwrap.wrap(cut(text, (columns - 1) * _NOTE_LINES * 9 // 10), columns)
+    return [ShownLine(clip(line, columns), style) for line in lines[:_NOTE_LINES]]
 
 
 def _table(report: GroupReport, room: int | None) -> list[ShownLine]:

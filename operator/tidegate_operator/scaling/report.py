@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tidegate.bounded import cut
 from tidegate.group_file.durations import duration_text
 from tidegate_operator.scaling.history import History, Record
 from tidegate_operator.scaling.nouns import Decision, Inputs, Mode, Policy, Reason
 from tidegate_operator.scaling.rates import Costs
 from tidegate_operator.scaling.trials import JOINED_WITHIN_S, Ceiling, Step, Trials
-from tidegate_operator.wording import cut, seconds_at, sentence, time_text
+from tidegate_operator.wording import seconds_at, sentence, time_text
 
 _MESSAGE_CHARS = 1024
 _RECORD_CHARS = 320

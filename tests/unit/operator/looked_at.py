@@ -9,7 +9,7 @@ from typing import Any
 from tidegate.model import Checkpoint, Figures, PartitionEnd, Position
 from tidegate.sources.start import Start
 from tidegate_operator.condition import Condition, conditions_in
-from tidegate_operator.events import Notice, events_of
+from tidegate_operator.events import Notice, Passing, events_of
 from tidegate_operator.lag import GroupLag, lag_of_group
 from tidegate_operator.model import (
     ContainerFacts,
@@ -38,6 +38,7 @@ class Looks:
     status: Mapping[str, Any] | None = None
     steps: Steps | None = None
     notices: tuple[Notice, ...] = ()
+    passing: Passing | None = None
 
     def observe(self) -> Observation:
         return replace(self.seen.look(), failures=self.failures, ends=self.ends)
@@ -48,18 +49,27 @@ class Looks:
         observation = self.observe()
         self.lag = lag_of_group(observation, self.start, self.lag)
         status = status_of(observation, steps, self.lag, self.status)
-        self.notices = events_of(self.status, status, self.steps, steps)
+        self.notices, self.passing = events_of(
+            self.status, status, self.steps, steps, self.passing, self.seen.now
+        )
         self.status, self.steps = status, steps
         return self
 
     def restart(self) -> Looks:
         """Another operator looks from now on: it knows what the resource says."""
-        self.lag = self.steps = None
+        self.lag = self.steps = self.passing = None
         return self
 
     def fail(self, reason: str, message: str = "What, to whom. Do this.") -> Looks:
         self.failures = (Failure(reason, message, NOW),)
         return self
+
+    def until_told(self) -> list[tuple[str, str]]:
+        """The Events of this look, or the first of those that follow while nothing passes."""
+        while self.passing is not None:
+            assert self.events == []
+            self.look(after_s=1.0)
+        return self.events
 
     # --- what is said
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tidegate.model import Figures, Roster
 from tidegate_operator.model import BreakLease, Ends, Steps, Wish
+from tidegate_operator.readiness import MAY_PASS
 from unit.operator.looked_at import Looks, end, figures, stored
 from unit.operator.observed import SERVER_NOW, group, pod, presence, starting
 
@@ -32,17 +35,47 @@ def test_a_group_that_becomes_ready_is_told_once() -> None:
 
 def test_what_is_wrong_is_told_when_it_begins_and_when_its_reason_changes() -> None:
     looks = settled()
-    looks.fail("SecretMissing")
+    looks.fail("SettingsInvalid")
     told = [looks.look(after_s=1.0).events for _ in range(3)]
-    assert told == [[("Warning", "SecretMissing")], [], []]
-    looks.fail("SecretKeyMissing")
-    assert looks.look(after_s=1.0).events == [("Warning", "SecretKeyMissing")]
+    assert told == [[("Warning", "SettingsInvalid")], [], []]
+    looks.fail("SpecInvalid")
+    assert looks.look(after_s=1.0).events == [("Warning", "SpecInvalid")]
     looks.failures = ()
     assert looks.look(after_s=1.0).events == [("Normal", "Ready")]
 
 
+@pytest.mark.parametrize("reason", sorted(MAY_PASS))
+def test_a_first_try_has_no_warning_of_what_is_only_late(reason: str) -> None:
+    seen = group(2, 4)
+    seen.pods["m1"] = starting("m1")
+    looks = Looks(seen).fail(reason)
+    told = [looks.look(after_s=1.0).events for _ in range(12)]
+    assert told == [[]] * 12
+    assert looks.condition("Ready").reason in (reason, "Joining"), "the status says it at once"
+    looks.failures = ()
+    seen.join("m1")
+    assert looks.look(after_s=1.0).events == [("Normal", "Ready")]
+
+
+def test_what_does_not_pass_is_told_after_15_s_once() -> None:
+    looks = settled().fail("SecretMissing")
+    told = [looks.look(after_s=1.0).events for _ in range(20)]
+    assert told == [*[[]] * 15, [("Warning", "SecretMissing")], *[[]] * 4]
+    looks.failures = ()
+    assert looks.look(after_s=1.0).events == [("Normal", "Ready")]
+
+
+def test_one_trouble_after_another_does_not_begin_the_15_s_anew() -> None:
+    looks = settled()
+    told = []
+    for number in range(17):
+        looks.fail("HubUnknown" if number % 2 else "SecretMissing")
+        told += looks.look(after_s=1.0).events
+    assert told[:1] == [("Warning", "HubUnknown")]
+
+
 def test_another_operator_tells_nothing_again_that_the_resource_says_already() -> None:
-    looks = settled().fail("SecretMissing").look(after_s=1.0)
+    looks = settled().fail("SettingsInvalid").look(after_s=1.0)
     looks.seen.members["m1"] = presence("m1", stuck=frozenset({"1"}))
     looks.look(after_s=1.0)
     assert looks.restart().look(after_s=1.0).events == []
@@ -128,5 +161,5 @@ def test_what_is_wrong_from_the_first_look_on_is_told() -> None:
 
 
 def test_a_note_is_no_longer_than_the_api_takes() -> None:
-    looks = settled().fail("SecretMissing", "x" * 5000).look(after_s=1.0)
+    looks = settled().fail("SettingsInvalid", "x" * 5000).look(after_s=1.0)
     assert [len(notice.note) <= 1024 for notice in looks.notices] == [True]

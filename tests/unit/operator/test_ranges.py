@@ -57,7 +57,9 @@ def status(*partitions: str) -> dict[str, object]:
 
 
 def told(before: dict[str, object], after: dict[str, object]) -> list[tuple[str, str]]:
-    return [(each.reason, each.note) for each in events_of(before, after, None, Steps())]
+    return [
+        (each.reason, each.note) for each in events_of(before, after, None, Steps(), None, 0.0)[0]
+    ]
 
 
 def test_a_split_and_a_merge_are_told_once_by_the_names_of_the_partitions() -> None:

@@ -86,7 +86,7 @@ def test_what_stands_in_the_way_is_told_although_pods_read_on(reason: str) -> No
     assert looks.says("Ready") == ("False", reason)
     assert looks.condition("Ready").message == "Secret 'a' is not there. Create it."
     assert looks.told["state"] == reason
-    assert looks.events == [("Warning", reason)]
+    assert looks.until_told() == [("Warning", reason)]
 
 
 @pytest.mark.parametrize(

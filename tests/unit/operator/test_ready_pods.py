@@ -115,7 +115,7 @@ def test_a_pod_that_cannot_run_is_told_with_its_remedy(
     assert [word for word in words if word not in found.message] == []
     assert "1 pod read on." in found.message
     assert looks.told["state"] == ("NotReady" if reason == "PodsNotReady" else reason)
-    assert looks.events == [("Warning", reason)]
+    assert looks.until_told() == [("Warning", reason)]
 
 
 def test_a_handler_that_fails_at_once_is_told_alike_while_it_runs_and_while_it_waits() -> None:
