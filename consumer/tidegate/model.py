@@ -144,6 +144,9 @@ class Figures:
     begins_at: int | None = None
     # Events of it that the owner has put aside since its process began.
     put_aside: int | None = None
+    # Its part of the share of the time in which any handler of the member worked. Calls that run
+    # at once share that time, so that a call that waits for another one does not count twice.
+    utilization: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

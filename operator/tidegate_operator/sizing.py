@@ -215,6 +215,7 @@ def sample_of(
             arriving=figures.arriving if figures is not None else None,
             handling=figures.handling if figures is not None else None,
             busy=figures.busy if figures is not None else None,
+            utilization=figures.utilization if figures is not None else None,
             owner=owner,
             end=end.sequence if end is not None else None,
             end_at=end.known_at if end is not None else None,

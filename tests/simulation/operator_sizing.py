@@ -210,6 +210,7 @@ class SizedOperatorWorld(OperatorWorld):
             arriving=round(arriving(heard) or 0.0, 1),
             handling=round(handling, 1),
             busy=round(min(handling * process.handler_s(partition), 1.0), 3),
+            utilization=round(min(handling * self.script.handler_s, 1.0), 3),
         )
 
     def _ask(self) -> None:

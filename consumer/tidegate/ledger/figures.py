@@ -13,7 +13,7 @@ from tidegate.model import Figures
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _TENTHS, _THOUSANDTHS = 10, 1000
-_FIELDS = 8
+_FIELDS = 9
 
 
 def rounded(figures: Figures) -> Figures:
@@ -22,7 +22,8 @@ def rounded(figures: Figures) -> Figures:
 
 
 def pack_figures(figures: Figures) -> str:
-    """`end:handled:behind:arriving:handling:busy:begins:aside`, without empty ones at the end."""
+    """`end:handled:behind:arriving:handling:busy:begins:aside:utilization`, without empty ones at
+    the end."""
     fields = (
         _whole(figures.end),
         _whole(figures.handled),
@@ -32,6 +33,7 @@ def pack_figures(figures: Figures) -> str:
         _scaled(figures.busy or None, _THOUSANDTHS),
         _whole(figures.begins_at),
         _whole(figures.put_aside),
+        _scaled(figures.utilization or None, _THOUSANDTHS),
     )
     return ":".join(fields).rstrip(":")
 
@@ -39,7 +41,7 @@ def pack_figures(figures: Figures) -> str:
 def unpack_figures(text: str) -> Figures:
     fields = [_read(field) for field in text.split(":")[:_FIELDS]]
     fields += [None] * (_FIELDS - len(fields))
-    end, handled, behind, arriving, handling, busy, begins_at, put_aside = fields
+    end, handled, behind, arriving, handling, busy, begins_at, put_aside, utilization = fields
     return Figures(
         end,
         handled,
@@ -49,6 +51,7 @@ def unpack_figures(text: str) -> Figures:
         (busy or 0) / _THOUSANDTHS,
         begins_at,
         put_aside,
+        utilization / _THOUSANDTHS if utilization else None,
     )
 
 

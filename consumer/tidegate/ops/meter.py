@@ -2,7 +2,10 @@
 
 Rules: pure, but for the clock that is passed in. Rates are those of the last 10 s or so, or of
 the time since they clearly rose. Time is busy while the handler has a call, also before that call
-has ended; the pause before the next attempt is not. Where many partitions are handled by one call,
+has ended; the pause before the next attempt is not. Calls that run at once share the time in
+`utilization`: a call that waits for another one (for the GIL, a lock, the loop) does not make its
+events dearer, and the parts of all partitions add up to the share of the time in which any of them
+worked. Where many partitions are handled by one call,
 who makes it says with its end how long it worked for each. The board hears everything before this
 does.
 """
@@ -37,31 +40,66 @@ class _Sample(NamedTuple):
     at: float
     events: int
     busy_s: float
+    shared_s: float
+
+
+class _SharedTime:
+    """Time as a call sees it that shares each moment with all others that run then."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._running = 0
+        self._at = 0.0
+        self._shared_s = 0.0
+
+    def begin(self) -> float:
+        self._advance()
+        self._running += 1
+        return self._shared_s
+
+    def end(self) -> float:
+        self._advance()
+        self._running -= 1
+        return self._shared_s
+
+    def until(self, now: float) -> float:
+        if not self._running:
+            return self._shared_s
+        return self._shared_s + max(now - self._at, 0.0) / self._running
+
+    def _advance(self) -> None:
+        now = self._clock()
+        self._shared_s, self._at = self.until(now), now
 
 
 class _Track(AbstractContextManager[None]):
     """What is counted of one partition; entered while its handler has a call."""
 
-    def __init__(self, clock: Callable[[], float], opened_at: float) -> None:
+    def __init__(self, clock: Callable[[], float], shared: _SharedTime, opened_at: float) -> None:
         self._clock = clock
+        self._shared = shared
         self._opened_at = opened_at
-        self._busy_s = 0.0
+        self._busy_s = self._shared_s = 0.0
         self._called_at: float | None = None
-        self._samples = deque([_Sample(opened_at, 0, 0.0)])
+        self._shared_at = 0.0
+        self._samples = deque([_Sample(opened_at, 0, 0.0, 0.0)])
         self._ends: deque[End] = deque()
         self.events = 0
 
     def __enter__(self) -> None:
         self._called_at = self._clock()
+        self._shared_at = self._shared.begin()
 
     def __exit__(self, *_: object) -> None:
         if self._called_at is not None:
             self._busy_s += self._clock() - self._called_at
+            self._shared_s += self._shared.end() - self._shared_at
         self._called_at = None
 
     def handled(self, events: int, worked_s: float) -> None:
         self.events += events
         self._busy_s += worked_s
+        self._shared_s += worked_s
 
     def end_known(self, at: float, sequence: int) -> None:
         ends = self._ends
@@ -75,9 +113,10 @@ class _Track(AbstractContextManager[None]):
         """Events a second; None until the source has told the end twice."""
         return arriving(self._ends)
 
-    def measured(self, now: float) -> tuple[float, float]:
-        """Events handled a second, and the share of the time that the handler worked."""
-        sample = _Sample(now, self.events, self._busy_until(now))
+    def measured(self, now: float) -> tuple[float, float, float]:
+        """Events handled a second, the share of the time that the handler worked, and its part of
+        that in which any handler of the member did."""
+        sample = _Sample(now, self.events, self._busy_until(now), self._shared_until(now))
         samples = self._samples
         while len(samples) > 1 and samples[1].at <= now - RATE_WINDOW_S:
             samples.popleft()
@@ -85,10 +124,12 @@ class _Track(AbstractContextManager[None]):
         samples.append(sample)
         span = now - first.at
         if span <= 0:
-            return 0.0, 0.0
+            return 0.0, 0.0, 0.0
         busy = max((sample.busy_s - first.busy_s) / span, 0.0)
+        shared = max((sample.shared_s - first.shared_s) / span, 0.0)
         # What was told now may have begun long before: it was handled as fast as it was worked at.
-        return (sample.events - first.events) / (span * max(busy, 1.0)), min(busy, 1.0)
+        over = max(busy, 1.0)
+        return (sample.events - first.events) / (span * over), busy / over, shared / over
 
     def work(self, now: float, *, is_failing: bool) -> Work:
         arriving = None if is_failing else self.arriving()
@@ -98,6 +139,11 @@ class _Track(AbstractContextManager[None]):
         running_s = 0.0 if self._called_at is None else now - self._called_at
         return self._busy_s + running_s
 
+    def _shared_until(self, now: float) -> float:
+        if self._called_at is None:
+            return self._shared_s
+        return self._shared_s + self._shared.until(now) - self._shared_at
+
 
 class Meter(Observer):
     """See the module."""
@@ -105,6 +151,7 @@ class Meter(Observer):
     def __init__(self, board: Board, clock: Callable[[], float]) -> None:
         self._board = board
         self._clock = clock
+        self._shared = _SharedTime(clock)
         self._tracks: dict[PartitionId, _Track] = {}
         # As long as the process: who gets a partition back goes on counting.
         self._put_aside: Counter[PartitionId] = Counter()
@@ -118,7 +165,7 @@ class Meter(Observer):
             case facts.EndKnown():
                 self._track(fact.partition).end_known(fact.at, fact.sequence)
             case facts.ReaderOpened():
-                self._tracks[fact.partition] = _Track(self._clock, fact.at)
+                self._tracks[fact.partition] = _Track(self._clock, self._shared, fact.at)
             case facts.ReaderClosed():
                 self._tracks.pop(fact.partition, None)
 
@@ -132,7 +179,7 @@ class Meter(Observer):
     def _track(self, partition: PartitionId) -> _Track:
         track = self._tracks.get(partition)
         if track is None:
-            track = self._tracks[partition] = _Track(self._clock, self._clock())
+            track = self._tracks[partition] = _Track(self._clock, self._shared, self._clock())
         return track
 
     def figures(self, now: float, wall: float) -> dict[PartitionId, Figures]:
@@ -145,7 +192,7 @@ class Meter(Observer):
 
     def _figures_of(self, partition: PartitionId, now: float, wall: float) -> Figures:
         place, track = self._board.places[partition], self._track(partition)
-        handling, busy = track.measured(now)
+        handling, busy, utilization = track.measured(now)
         lost = place.lost
         return rounded(
             Figures(
@@ -157,6 +204,7 @@ class Meter(Observer):
                 busy=busy,
                 begins_at=lost.begins_at if lost and now - lost.at < _LOSS_TOLD_S else None,
                 put_aside=self._put_aside[partition],
+                utilization=utilization,
             )
         )
 

@@ -55,6 +55,8 @@ class PartitionSample:
     arriving: float | None = None
     handling: float | None = None
     busy: float | None = None
+    # Its part of the share of the time in which any handler of its owner worked.
+    utilization: float | None = None
     owner: MemberName | None = None
     # The last event that it has and when that was told, and the last that is handled.
     end: int | None = None

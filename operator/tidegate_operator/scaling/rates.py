@@ -5,10 +5,12 @@ Rules:
   has averaged comes too late. Where ends are not told, the rate that the owner tells counts.
 - What arrives wavers, and an objective leaves time to level that out: what has to be handled a
   second is the least with which no event would have waited for longer than a part of that time.
-- The true rate is events by the time in which the handler worked (the cost of an event), whatever
-  it waited for besides. The median of the consumers counts, and no look moves it far.
+- The true rate is events by the time in which any handler of the consumer worked (the cost of an
+  event). Calls that wait for each other (the GIL, a lock, the loop) take longer, but their events
+  cost no more. The median of the consumers counts, and no look moves it far.
 - A consumer handles partitions side by side. How many at once is of use to it shows when several
-  of its partitions have a backlog; until that was seen it is taken to be one.
+  calls run at once, or several of its partitions have a backlog; until that was seen it is taken
+  to be one.
 - Nothing is learnt from a consumer that has let go of a partition, until its figures are of the
   time after that alone: what it handled of the others was a share of its time. And nothing from
   one that has taken some, until it has figures of more than a moment of them all; where the cost
@@ -20,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
 from types import MappingProxyType
@@ -46,6 +48,8 @@ _BUSY_LEAST, _HANDLING_LEAST = 0.02, 0.5
 FIGURES_S, _MOMENT_S = 12.0, 4.0
 # From so much on a consumer works all the time, or on several partitions at once.
 _FULL, _SEVERAL = 0.8, 1.2
+# If several calls at once handle more than the known rate by this factor, they run side by side.
+_PROFIT = 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +173,9 @@ class _Work:
     """What one consumer did."""
 
     handling: float
-    busy: float
+    # The share of the time in which any of its handlers worked, and how many did then, on average.
+    utilization: float
+    at_once: float
     lag: int
     # Its partitions that have a backlog, and all of them.
     behind: int
@@ -179,7 +185,7 @@ class _Work:
     def is_full(self) -> bool:
         """It handles what it can: several partitions wait for it, or all that it has."""
         is_behind = self.lag >= BACKLOG_S * self.handling
-        return is_behind and self.busy >= _FULL and self.behind >= min(2, self.partitions)
+        return is_behind and self.utilization >= _FULL and self.behind >= min(2, self.partitions)
 
 
 Unsettled = Mapping[MemberName, float]
@@ -225,15 +231,22 @@ def works_of(sample: Sample, without: Collection[MemberName] = ()) -> tuple[_Wor
             continue
         if seen.handling is not None and seen.busy is not None:
             owned[seen.owner].append(seen)
-    return tuple(
-        _Work(
-            sum(each.handling or 0.0 for each in rows),
-            sum(each.busy or 0.0 for each in rows),
-            sum(each.lag or 0 for each in rows),
-            sum((each.lag or 0) >= max(BACKLOG_S * (each.handling or 0.0), 1) for each in rows),
-            len(rows),
-        )
-        for _, rows in sorted(owned.items())
+    return tuple(_work_of(rows) for _, rows in sorted(owned.items()))
+
+
+def _work_of(rows: Sequence[PartitionSample]) -> _Work:
+    busy = sum(each.busy or 0.0 for each in rows)
+    utilization = sum(each.utilization or 0.0 for each in rows)
+    if any(each.utilization is None and each.busy for each in rows):
+        # A member of an older version does not tell it.
+        utilization = min(busy, 1.0)
+    return _Work(
+        sum(each.handling or 0.0 for each in rows),
+        utilization,
+        max(busy / utilization, 1.0) if utilization else 1.0,
+        sum(each.lag or 0 for each in rows),
+        sum((each.lag or 0) >= max(BACKLOG_S * (each.handling or 0.0), 1) for each in rows),
+        len(rows),
     )
 
 
@@ -245,27 +258,54 @@ def full_share(works: Iterable[_Work]) -> float:
 
 def costs_of(before: Costs, works: Iterable[_Work], at: float, seconds: float) -> Costs:
     """With what a look says, `seconds` after the one before it."""
-    rows = [w for w in works if w.busy >= _BUSY_LEAST and w.handling >= _HANDLING_LEAST]
+    rows = [w for w in works if w.utilization >= _BUSY_LEAST and w.handling >= _HANDLING_LEAST]
     costs = before
-    single = [work.busy / work.handling for work in rows if work.busy <= _SEVERAL]
+    single = [work.utilization / work.handling for work in rows if work.at_once <= _SEVERAL]
     if single:
         costs = _with_cost(costs, median_low(single), seconds)
     full = [work for work in rows if work.is_full]
-    if not full:
-        return costs
+    if full:
+        return _of_full(costs, full, at, seconds)
+    return _of_several(costs, rows, seconds) if rows and not single else costs
+
+
+def _of_full(costs: Costs, full: Sequence[_Work], at: float, seconds: float) -> Costs:
+    """Learn from consumers that can handle no more than they do."""
     costs = replace(costs, full_at=at)
     rate = median_low([work.handling for work in full])
-    several = median_low([work.busy for work in full])
+    several = median_low([work.at_once for work in full])
     if costs.event_s is None:
         return replace(costs, full_rate=rate)
     if several <= _SEVERAL:
-        known = costs.side_by_side + _part(seconds, _COST_S) * (1.0 - costs.side_by_side)
-        return replace(costs, full_rate=None, side_by_side=known)
-    # More at once than was seen before, or fewer, or else what has changed is the cost.
-    many = min(max(rate * costs.event_s, 1.0), several)
-    known = costs.side_by_side + _part(seconds, _COST_S) * (many - costs.side_by_side)
-    costs = replace(costs, side_by_side=known, full_rate=None)
+        return replace(_with_many(costs, 1.0, seconds), full_rate=None)
+    many, costs = rate * costs.event_s, replace(costs, full_rate=None)
+    if many >= costs.side_by_side:
+        return _with_rate(costs, rate, several, seconds)
+    # Fewer at once than was seen before, or else what has changed is the cost.
+    costs = _with_many(costs, max(many, 1.0), seconds)
+    return _with_cost(costs, costs.side_by_side / rate, seconds)
+
+
+def _of_several(costs: Costs, rows: Sequence[_Work], seconds: float) -> Costs:
+    """Learn from consumers that have several calls at once, and are not full."""
+    rate = median_low([work.handling / work.utilization for work in rows])
+    if costs.event_s is None:
+        return _with_cost(costs, 1.0 / rate, seconds)
+    return _with_rate(costs, rate, median_low([work.at_once for work in rows]), seconds)
+
+
+def _with_rate(costs: Costs, rate: float, several: float, seconds: float) -> Costs:
+    """Learn from the rate at which several calls at once handle events."""
+    known, many = min(several, costs.side_by_side), rate * (costs.event_s or 0.0)
+    if several > known and many > _PROFIT * known:
+        # More at once than was seen before.
+        return _with_many(costs, min(many, several), seconds)
     return _with_cost(costs, known / rate, seconds)
+
+
+def _with_many(costs: Costs, many: float, seconds: float) -> Costs:
+    known = costs.side_by_side
+    return replace(costs, side_by_side=known + _part(seconds, _COST_S) * (many - known))
 
 
 def _with_cost(costs: Costs, event_s: float, seconds: float) -> Costs:

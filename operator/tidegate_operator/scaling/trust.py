@@ -95,12 +95,13 @@ class _Look:
             self._rate(seen.arriving, "arriving"),
             self._rate(seen.handling, "handling"),
         )
-        busy, behind_s = self._share(seen.busy), self._number(seen.behind_s, "wait")
+        busy, behind_s = self._share(seen.busy, "busy"), self._number(seen.behind_s, "wait")
+        utilization = self._share(seen.utilization, "utilization")
         lag = self._count(seen.lag)
         still_since = self._still_since(seen)
         if handling and self._at - still_since >= _STILL_S and (lag or 0) > 0:
             self._doubt(f"handles {handling:g} events/s, and stands at {seen.handled}")
-            handling = busy = None
+            handling = busy = utilization = None
         rate = arriving if arriving is not None else self._before.arriving if self._before else 0.0
         end, is_doubted = self._end(seen.end)
         lag = None if is_doubted else self._lag(lag)
@@ -116,8 +117,16 @@ class _Look:
             seen.handled,
             still_since,
         )
-        found = (lag, behind_s, arriving, handling, busy, end)
-        if found == (seen.lag, seen.behind_s, seen.arriving, seen.handling, seen.busy, seen.end):
+        found = (lag, behind_s, arriving, handling, busy, utilization, end)
+        if found == (
+            seen.lag,
+            seen.behind_s,
+            seen.arriving,
+            seen.handling,
+            seen.busy,
+            seen.utilization,
+            seen.end,
+        ):
             return seen
         return replace(
             seen,
@@ -126,6 +135,7 @@ class _Look:
             arriving=arriving,
             handling=handling,
             busy=busy,
+            utilization=utilization,
             end=end,
         )
 
@@ -200,8 +210,8 @@ class _Look:
             return None
         return found
 
-    def _share(self, value: float | None) -> float | None:
-        found = self._number(value, "busy")
+    def _share(self, value: float | None, name: str) -> float | None:
+        found = self._number(value, name)
         return None if found is None else min(found, 1.0)
 
     def _doubt(self, text: str) -> None:

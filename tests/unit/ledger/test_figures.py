@@ -25,6 +25,8 @@ FIGURES = st.builds(
     NUMBERS,
     st.floats(min_value=0, max_value=1),
     SEQUENCES,
+    SEQUENCES,
+    st.none() | st.floats(min_value=0, max_value=1),
 ).map(rounded)
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 AT = 1_700_000_000.0
@@ -40,7 +42,18 @@ def busy_member(partitions: int) -> Presence:
     """A member that says as much as one can of so many partitions."""
     keys = [str(number) for number in range(partitions)]
     figures = {
-        key: rounded(Figures(10**9 + n, 10**9 - 7 * n, n * 1.3, 900 + n, 950 - n, 0.004 * n % 1))
+        key: rounded(
+            Figures(
+                10**9 + n,
+                10**9 - 7 * n,
+                n * 1.3,
+                900 + n,
+                950 - n,
+                0.004 * n % 1,
+                put_aside=n,
+                utilization=0.003 * n % 1,
+            )
+        )
         for n, key in enumerate(keys)
     }
     return Presence(
@@ -146,9 +159,13 @@ def test_a_member_blob_of_before_there_were_figures_is_read() -> None:
     assert (found.pod_uid, found.started_at, found.figures_at) == ("", 0.0, 0.0)
 
 
+def test_a_member_of_before_there_was_utilization_tells_none() -> None:
+    assert unpack_figures("5:4:a:1:2:3:0:6").utilization is None
+
+
 def test_what_a_newer_member_adds_to_its_figures_is_passed_over() -> None:
-    assert unpack_figures("5:4:a:1:2:3:0:6:what is new") == Figures(
-        5, 4, 1.0, 0.1, 0.2, 0.003, 0, 6
+    assert unpack_figures("5:4:a:1:2:3:0:6:2:what is new") == Figures(
+        5, 4, 1.0, 0.1, 0.2, 0.003, 0, 6, 0.002
     )
 
 

@@ -43,9 +43,10 @@ class Queue(Backlog):
     """One partition."""
 
     has_checkpoint: bool = False
-    # Of the last steps: handled, the share of the time that it took.
-    lately: deque[tuple[float, float]] = field(
-        default_factory=lambda: deque([(0.0, 0.0)], maxlen=_WINDOW)
+    # Of the last steps: handled, the share of the time that it took, and how much of that was its
+    # own.
+    lately: deque[tuple[float, float, float]] = field(
+        default_factory=lambda: deque([(0.0, 0.0, 0.0)], maxlen=_WINDOW)
     )
     ends: deque[End] = field(default_factory=lambda: deque(maxlen=_ENDS))
     owner: str = ""
@@ -70,13 +71,14 @@ class SizedWorld(SmallWorld):
         seed: int = 0,
         start: Start | None = None,
         start_s: float = START_S,
+        holds_up: bool = False,
     ) -> None:
         super().__init__(partitions, pods, seed, start_s)
         self.policy = policy or Policy()
         self.wish = Wish(
             min_replicas=self.policy.min, max_replicas=self.policy.max, scaling=self.policy
         )
-        self.arriving, self.rate = arriving, rate
+        self.arriving, self.rate, self.holds_up = arriving, rate, holds_up
         self.start_at = start or Start()
         self.queues = {partition: Queue() for partition in self.tenures}
         # The status of the resource, and what the source said last.
@@ -124,7 +126,7 @@ class SizedWorld(SmallWorld):
         for partition, queue in self.queues.items():
             if owners.get(partition, "") != queue.owner:
                 queue.owner = owners.get(partition, "")
-                queue.lately = deque([(0.0, 0.0)], maxlen=_WINDOW)
+                queue.lately = deque([(0.0, 0.0, 0.0)], maxlen=_WINDOW)
                 queue.ends.clear()
             queue.has_checkpoint |= bool(queue.owner)
         oldest = max(queue.behind_s(self.now) for queue in self.queues.values())
@@ -133,12 +135,19 @@ class SizedWorld(SmallWorld):
 
     def _handle(self, queues: list[Queue], rate: float) -> None:
         left, rest = rate * STEP_S, len(queues)
+        dones: list[tuple[Queue, float]] = []
         for queue in sorted(queues, key=lambda each: each.lag):
             before = queue.handled
             queue.handle(min(left / rest, queue.lag))
             done = queue.handled - before
+            dones.append((queue, done))
             left, rest = left - done, rest - 1
-            queue.lately.append((done / STEP_S, done / (rate * STEP_S)))
+        calls = sum(done > 0 for _, done in dones)
+        for queue, done in dones:
+            own = done / (rate * STEP_S)
+            # Calls that begin together and hold each other up all last about as long as all do.
+            busy = min(own * calls, 1.0) if self.holds_up else own
+            queue.lately.append((done / STEP_S, busy, own))
 
     # --- what is told of them
 
@@ -169,8 +178,8 @@ class SizedWorld(SmallWorld):
 
     def _figures(self, partition: str) -> Figures:
         queue = self.queues[partition]
-        handled, busy = (
-            sum(each[part] for each in queue.lately) / len(queue.lately) for part in range(2)
+        handled, busy, utilization = (
+            sum(each[part] for each in queue.lately) / len(queue.lately) for part in range(3)
         )
         return Figures(
             end=queue.end,
@@ -179,6 +188,7 @@ class SizedWorld(SmallWorld):
             arriving=round(arriving(queue.ends) or 0.0, 1),
             handling=round(handled, 1),
             busy=round(busy, 3),
+            utilization=round(utilization, 3),
         )
 
     def lag_of(self, operator: SmallOperator, observed: Observation) -> GroupLag | None:

@@ -66,6 +66,50 @@ def test_a_call_that_has_not_ended_counts_as_busy() -> None:
     assert found.busy == 0.0
 
 
+def test_calls_that_run_at_once_share_the_time() -> None:
+    """Two calls that wait for each other last twice as long, and their events cost no more."""
+    world = World()
+    world.observer.hear(facts.ReaderOpened(BEGAN, "1", 7, None))
+    for number in range(1, 11):
+        with world.observer.handling("0", ()):
+            world.now += 0.1
+            with world.observer.handling("1", ()):
+                world.now += 0.2
+            world.now += 0.1
+        for partition in ("0", "1"):
+            sequence = number * 10
+            world.observer.hear(handled(partition, sequence, at=world.now, events=10, age_s=0.0))
+        world.now += 0.6
+    found = world.meter.figures(world.now, WALL + world.now - BEGAN)
+    assert (found["0"].busy, found["1"].busy) == (0.4, 0.2)
+    assert (found["0"].utilization, found["1"].utilization) == (0.3, 0.1)
+
+
+def test_the_parts_of_calls_that_still_run_are_told_and_add_up_to_the_time_that_has_passed() -> (
+    None
+):
+    world = World()
+    world.observer.hear(facts.ReaderOpened(BEGAN, "1", 7, None))
+    with world.observer.handling("0", ()), world.observer.handling("1", ()):
+        world.now += 4.0
+        found = world.meter.figures(world.now, WALL + world.now - BEGAN)
+    assert [each.busy for each in found.values()] == [1.0, 1.0]
+    assert [each.utilization for each in found.values()] == [0.5, 0.5]
+
+
+def test_a_call_of_an_owner_that_has_lost_the_partition_shares_no_time_once_it_is_over() -> None:
+    world = World()
+    world.observer.hear(facts.ReaderOpened(BEGAN, "1", 7, None))
+    with world.observer.handling("0", ()):
+        world.now += 1.0
+        world.observer.hear(facts.ReaderClosed(world.now, "0", "stolen"))
+    for _ in range(12):
+        with world.observer.handling("1", ()):
+            world.now += 1.0
+        world.meter.figures(world.now, WALL + world.now - BEGAN)
+    assert world.meter.figures(world.now, WALL + world.now - BEGAN)["1"].utilization == 1.0
+
+
 def test_what_is_counted_of_a_partition_goes_on_while_a_call_runs() -> None:
     world = World()
     world.work(100, 100, 0.25, 0.75)

@@ -33,9 +33,9 @@ _WINDOW_S, _ENDS_S = 10, 15
 class Queue(Backlog):
     """One partition."""
 
-    # Of the last seconds: handled, busy.
-    lately: deque[tuple[float, float]] = field(
-        default_factory=lambda: deque([(0.0, 0.0)], maxlen=_WINDOW_S)
+    # Of the last seconds: handled, busy, and the part of its member's utilization.
+    lately: deque[tuple[float, float, float]] = field(
+        default_factory=lambda: deque([(0.0, 0.0, 0.0)], maxlen=_WINDOW_S)
     )
     ends: deque[End] = field(default_factory=lambda: deque(maxlen=_ENDS_S + 1))
 
@@ -53,6 +53,8 @@ class Traffic:
     partition_rate: float = float("inf")
     # A call takes longer by as many times as its consumer has partitions.
     holds_up: bool = False
+    # Members of an older version do not.
+    tells_utilization: bool = True
     start_s: int = 8
     replicas: int = 1
     # What a look may be made into, such as one in which nothing is known.
@@ -116,7 +118,7 @@ class Traffic:
         if self.members != self._members_before:
             # Whoever has a partition anew measures anew.
             for queue in self.queues:
-                queue.lately = deque([(0.0, 0.0)], maxlen=_WINDOW_S)
+                queue.lately = deque([(0.0, 0.0, 0.0)], maxlen=_WINDOW_S)
             self._members_before = self.members
         self.pod_s += self.replicas
         for ready_at, count in list(self.coming):
@@ -147,11 +149,19 @@ class Traffic:
             assert mine
         for place, queue in enumerate(self.queues):
             queue.handle(done[place])
-            busy = done[place] / min(rate, self.partition_rate) if rate else 0.0
+            busy = utilization = done[place] / min(rate, self.partition_rate) if rate else 0.0
             if self.holds_up and self.members:
                 its = math.ceil((self.partitions - place % self.members) / self.members)
                 busy = min(busy * its, 1.0)
-            queue.lately.append((done[place], busy))
+            elif rate > self.partition_rate:
+                utilization *= self._shared(done, place % self.members)
+            queue.lately.append((done[place], busy, utilization))
+
+    def _shared(self, done: list[float], member: int) -> float:
+        """How much of a call's time is its own where calls run side by side, as it comes."""
+        busy = [each / self.partition_rate for each in done[member :: self.members]]
+        any_works = 1.0 - math.prod(1.0 - min(each, 1.0) for each in busy)
+        return any_works / sum(busy) if any_works else 1.0
 
     def _sample(self) -> Sample:
         return Sample(
@@ -164,8 +174,8 @@ class Traffic:
 
     def _seen(self, place: int) -> PartitionSample:
         queue = self.queues[place]
-        handled, busy = (
-            sum(each[part] for each in queue.lately) / len(queue.lately) for part in range(2)
+        handled, busy, utilization = (
+            sum(each[part] for each in queue.lately) / len(queue.lately) for part in range(3)
         )
         is_read = self.members > 0
         return PartitionSample(
@@ -174,6 +184,7 @@ class Traffic:
             arriving=round(arriving(queue.ends) or 0.0, 1) if is_read else None,
             handling=round(handled, 1) if is_read else None,
             busy=round(busy, 3) if is_read else None,
+            utilization=round(utilization, 3) if is_read and self.tells_utilization else None,
             owner=f"m{place % self.members}" if is_read else None,
             end=round(queue.came),
             handled=round(queue.handled),
