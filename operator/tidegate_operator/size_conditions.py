@@ -42,7 +42,7 @@ def _as_wanted(view: GroupView, doing: str) -> Condition:
         return Condition.not_so(SCALING, "AsWanted", doing or stands)
     said = sentence(report.decision.message)
     if report.decision.bound is not None and report.is_followed:
-        return Condition.not_so(SCALING, OUT_OF_REACH, f"{stands} {said}")
+        return Condition.not_so(SCALING, OUT_OF_REACH, f"{said} {stands}")
     if not report.is_followed:
         instead = sentence(report.instead or "scaling.mode is Observe, so nothing is changed")
         would = f"Otherwise there would be {report.decision.replicas}: {report.decision.message}"

@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
 CALM, BUSY, CALM_S = 20.0, 200.0, 20.0
 # From the cause to the moment at which more pods are asked for.
 NOTICED_S = 5.0
+# What one consumer can just handle, and how long each load is watched.
+ALMOST_FULL, WATCHED_S = 80.0, 25.0
 PLANNED_P95_S = 2.0
 
 
@@ -186,3 +188,26 @@ def test_somebody_else_may_say_how_many_and_who_leaves_is_still_chosen_and_hands
     assert seen.duplicates == 0
     assert p95(seen.idle_s) < PLANNED_P95_S
     assert "spec.replicas says 3" in sized.scaling()["instead"]
+
+
+def test_partitions_that_wait_for_each_other_make_no_consumer_look_slow(
+    sized: Sized, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The handler has one lock for all partitions of its process."""
+    before = sized.group.warnings()
+    sized.set(max=1)
+    each_can: list[float] = []
+    said: set[str] = set()
+    for rate in (CALM, ALMOST_FULL, CALM):
+        sized.send(rate)
+        end = time.monotonic() + WATCHED_S
+        while time.monotonic() < end:
+            scaling = sized.scaling()
+            each_can.append(float(scaling["perConsumer"]))
+            said.add(str(sized.group.condition("Scaling").get("reason")))
+            time.sleep(1.0)
+    with capsys.disabled():
+        print(f"\none consumer handles {min(each_can):.0f} to {max(each_can):.0f} events/s: {said}")
+    assert min(each_can) > 0.6 * max(each_can)
+    assert "ObjectiveOutOfReach" not in said
+    assert sized.group.warnings() == before

@@ -196,7 +196,7 @@ def _takes_unknown_for_nothing(*args: Any) -> Sample:
 
 
 def _wants_too_many(*_: object) -> Need:
-    return Need(asked=20, calls=True, is_for_backlog=True, calm=20, is_reachable=True)
+    return Need(asked=20, calls=True, is_for_backlog=True, calm=20, is_reachable=True, waits=False)
 
 
 def _writes_whatever_it_saw(cluster: Cluster, replicas: int, version: str) -> bool:

@@ -10,6 +10,7 @@ Rules:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,6 +25,7 @@ from tidegate_operator.scaling import (
     decide,
     looked,
 )
+from tidegate_operator.scaling.nouns import Spell
 from tidegate_operator.scaling.proven import Proven
 from tidegate_operator.scaling.report import restored
 
@@ -144,7 +146,7 @@ def history_of(standing: Standing) -> History:
         }
         sample = replace(last, at=last.at - before_s, partitions=partitions)
         history = looked(history, sample, standing.policy)
-    return history
+    return replace(history, shortage=None)
 
 
 # --- what would be decided
@@ -157,6 +159,11 @@ def decision_of(standing: Standing, proven: Proven | None = None) -> Decision:
     if proven is not None:
         costs = replace(history.costs, full_at=now)
         history = replace(history, costs=costs, proven=proven)
+    decision = decide(history, standing.policy, now)
+    if decision.shortage is None:
+        return decision
+    # It has been so for as long as the group has been as it is.
+    history = replace(history, shortage=Spell(-math.inf, now))
     return decide(history, standing.policy, now)
 
 

@@ -19,7 +19,14 @@ from dataclasses import replace
 from tidegate_operator.scaling import words
 from tidegate_operator.scaling.floors import floor_of
 from tidegate_operator.scaling.history import History, most_wanted
-from tidegate_operator.scaling.need import bound_partitions, counting, need_of, rungs_of
+from tidegate_operator.scaling.need import (
+    SHORT_S,
+    bound_partitions,
+    counting,
+    need_of,
+    rungs_of,
+    shortage_of,
+)
 from tidegate_operator.scaling.nouns import Bound, Decision, Inputs, Policy, Reason, Sample
 from tidegate_operator.scaling.trials import Ceiling
 
@@ -56,6 +63,7 @@ class _Deciding:
         )
         self._need = need_of(history, sample, policy, max(self._least, 1), self._useful)
         self._bound = bound_partitions(history, now)
+        self._shortage = shortage_of(history, sample, self._need, now)
 
     def decide(self) -> Decision:
         rules: tuple[Callable[[], _Found | None], ...] = (
@@ -74,7 +82,7 @@ class _Deciding:
         stops = self._what_stops()
         if reason is Reason.ENOUGH and stops is not None:
             reason = Reason.HELD
-        decision = Decision(count, reason, "", self._inputs(), stops, self._bound)
+        decision = Decision(count, reason, "", self._inputs(), stops, self._bound, self._shortage)
         return replace(decision, message=words.message(decision, self._history, self._policy,
                                                        self._now))  # fmt: skip
 
@@ -232,8 +240,9 @@ class _Deciding:
         return ceiling if ceiling is not None and self._now < ceiling.until else None
 
     def _what_stops(self) -> Bound | None:
-        need = self._need
-        if need is None or (need.is_reachable and not self._bound):
+        shortage = self._shortage
+        is_short = shortage is not None and shortage.lasts(self._now, SHORT_S)
+        if not is_short and not self._bound:
             return None
         if self._ceiling is not None and self._useful < self._most:
             return Bound.DOWNSTREAM if self._ceiling.is_downstream else Bound.NO_GAIN
@@ -260,6 +269,7 @@ class _Deciding:
             known=len(lags),
             partitions=len(rows),
             per_member=history.costs.per_member,
+            is_proven=self._is_proven(sum(rates)),
             start_s=history.trials.start_s,
             needed=self._need.asked if self._need is not None else None,
             calm=self._calm(),
@@ -267,6 +277,9 @@ class _Deciding:
             most=self._useful,
             doubts=history.doubts,
         )
+
+    def _is_proven(self, rate: float) -> bool:
+        return self._history.proven.is_enough(self._sample.replicas, rate, self._now)
 
 
 def _known_rates(history: History) -> Iterator[float]:

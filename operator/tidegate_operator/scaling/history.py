@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from tidegate.model import PartitionId
 from tidegate_operator.scaling import trials as trying
-from tidegate_operator.scaling.nouns import Decision, Policy, Sample
+from tidegate_operator.scaling.nouns import Decision, Policy, Sample, Spell
 from tidegate_operator.scaling.proven import Proven, proven_of
 from tidegate_operator.scaling.rates import (
     BACKLOG_S,
@@ -36,7 +36,8 @@ from tidegate_operator.scaling.trials import Look, Trials
 from tidegate_operator.scaling.trust import Knowledge, believed
 
 RECORDS_KEPT = 10
-# A partition that gets more than a consumer can handle is bound after so long.
+# A partition that gets more than a consumer can handle is bound after this time. It is no longer
+# bound when it gets less for the same time, or when its backlog is gone.
 BOUND_AFTER_S = 15.0
 # The same decision with other words is not recorded again before this.
 _SAME_FOR_S = 300.0
@@ -70,10 +71,6 @@ class Late:
     lag: int
 
 
-def _nothing() -> Mapping[PartitionId, float]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, slots=True)
 class History:
     """See the module."""
@@ -97,8 +94,10 @@ class History:
     known_since: float | None = None
     unknown_since: float | None = None
     some_unknown_since: float | None = None
-    # Since when each partition has got more than one consumer can handle of it.
-    bound_since: Mapping[PartitionId, float] = field(default_factory=_nothing)
+    # For how long each partition has got more than one consumer can handle of it.
+    bound: Mapping[PartitionId, Spell] = field(default_factory=lambda: MappingProxyType({}))
+    # As it was with the last decision.
+    shortage: Spell | None = None
     late: Late | None = None
     # When an end rose last while nobody read, and when it was worth looking again soon.
     arrived_at: float | None = None
@@ -157,7 +156,7 @@ def looked(history: History, sample: Sample, policy: Policy) -> History:
         some_unknown_since=_since(
             history.some_unknown_since, sample.at, is_so=_is_some_unknown(sample)
         ),
-        bound_since=_bound_since(history, sample, arrivals, costs),
+        bound=_bound(history, sample, arrivals, costs),
         arrived_at=_arrived_at(history, sample),
         rising_at=sample.at if rises else history.rising_at,
         rising_since=_since(history.rising_since, sample.at, is_so=rises),
@@ -171,7 +170,8 @@ def decided(
     """With what was decided on the last look."""
     sample = history.sample
     before = sample.replicas if sample is not None else decision.replicas
-    history = replace(history, records=_recorded(history.records, decision, before, now))
+    records = _recorded(history.records, decision, before, now)
+    history = replace(history, records=records, shortage=decision.shortage)
     if is_followed and decision.replicas != before:
         trials = trying.asked(history.trials, before, decision.replicas, now, history.look)
         history = replace(history, trials=trials, late=None)
@@ -236,21 +236,26 @@ def _is_some_unknown(sample: Sample) -> bool:
     return any(seen.lag is None and not seen.is_paused and not seen.is_stuck for seen in rows)
 
 
-def _bound_since(
+def _bound(
     history: History,
     sample: Sample,
     arrivals: Mapping[PartitionId, Arrivals],
     costs: Costs,
-) -> Mapping[PartitionId, float]:
+) -> Mapping[PartitionId, Spell]:
     """A partition is bound where its owner does nothing but handle it, and it still grows."""
-    most = costs.per_partition
-    found: dict[PartitionId, float] = {}
+    most, at = costs.per_partition, sample.at
+    found: dict[PartitionId, Spell] = {}
     for partition, seen in sample.partitions.items():
-        rate = arrivals[partition].rate
+        rate, before = arrivals[partition].rate, history.bound.get(partition)
         if most is None or rate is None or seen.is_stuck or not seen.lag:
             continue
-        if rate > most and seen.lag >= BACKLOG_S * most:
-            found[partition] = history.bound_since.get(partition, sample.at)
+        if seen.lag < BACKLOG_S * most:
+            continue
+        if rate > most:
+            found[partition] = Spell(before.since if before is not None else at, at)
+        elif before is not None and not before.is_over(at, BOUND_AFTER_S):
+            # A rate that wavers around the limit does not make the condition flap.
+            found[partition] = before
     # Where most are, it is not for one of them.
     return MappingProxyType(found if 2 * len(found) < len(sample.partitions) else {})
 

@@ -11,6 +11,9 @@ Rules:
   which new consumers work; and fewer are enough where nothing of the last minutes would have waited
   for a good third of it. What wavers by less than an objective levels out changes nothing.
 - Only what is clear calls at once: see rising.py.
+- An objective is out of reach if events have waited for half a minute, and the maximum of
+  consumers is too few for them. A burst of some seconds does not count, and neither does an
+  estimate while no event waits.
 """
 
 from __future__ import annotations
@@ -22,13 +25,16 @@ from dataclasses import dataclass, replace
 from tidegate.model import PartitionId
 from tidegate_operator.scaling.history import BOUND_AFTER_S, History
 from tidegate_operator.scaling.ladder import first_enough, heaviest, rungs_within
-from tidegate_operator.scaling.nouns import PartitionSample, Policy, Sample
+from tidegate_operator.scaling.nouns import PartitionSample, Policy, Sample, Spell
 from tidegate_operator.scaling.rates import BACKLOG_S, lasting
 from tidegate_operator.scaling.rising import ABOVE, WAITS_S, is_higher, is_step, rising, told
 
 # What is on its way and does not wait.
 _ON_ITS_WAY_S = 2.0
 _SEEN_WHOLE_S = 6.0
+# Events wait for this time before an objective is out of reach. It is in reach again when the
+# maximum of consumers has been enough for the same time, or when no event waits any more.
+SHORT_S = 30.0
 # How far back what arrives counts for fewer, by how long these must have been enough.
 _LOOKS_BACK, _LEAST_BACK_S = 2 / 3, 10.0
 
@@ -62,6 +68,8 @@ class Need:
     calm: int | None
     # Whether as many as there may be are enough.
     is_reachable: bool
+    # Whether more waits than is on its way.
+    waits: bool
 
 
 def need_of(history: History, sample: Sample, policy: Policy, least: int, most: int) -> Need | None:
@@ -82,10 +90,24 @@ def need_of(history: History, sample: Sample, policy: Policy, least: int, most: 
 def bound_partitions(history: History, now: float) -> tuple[PartitionId, ...]:
     """Partitions that alone get more than one consumer can handle of them."""
     return tuple(
-        partition
-        for partition, since in history.bound_since.items()
-        if now - since >= BOUND_AFTER_S
+        partition for partition, spell in history.bound.items() if spell.lasts(now, BOUND_AFTER_S)
     )
+
+
+def shortage_of(history: History, sample: Sample, need: Need | None, now: float) -> Spell | None:
+    """For how long as many consumers as there may be have been too few for what waits."""
+    before = history.shortage
+    if before is not None and before.is_over(now, SHORT_S):
+        before = None
+    if need is None:
+        return None
+    if not need.waits:
+        # A first look cannot tell what waits.
+        is_known = all(history.looks.get(partition, 0) >= 2 for partition in counting(sample))
+        return None if is_known else before
+    if need.is_reachable:
+        return before
+    return Spell(before.since if before is not None else now, now)
 
 
 def counting(sample: Sample) -> dict[PartitionId, PartitionSample]:
@@ -114,7 +136,7 @@ def _by_count(sample: Sample, each: int, least: int, most: int) -> Need:
 
     is_reachable = rungs[-1] * each >= lag
     asked = number(lag)
-    return Need(asked, asked > sample.replicas, True, number(lag / 0.9), is_reachable)
+    return Need(asked, asked > sample.replicas, True, number(lag / 0.9), is_reachable, lag > 0)
 
 
 class _Reckoning:
@@ -174,6 +196,7 @@ class _Reckoning:
             is_for_backlog=is_for_backlog,
             calm=calm if calm is not None else rungs[-1],
             is_reachable=self._is_enough(loads, rungs[-1]) and not self._are_bound(demanded),
+            waits=self._all_waiting() > 0 and self._is_pressed(),
         )
 
     def _are_bound(self, demanded: Mapping[PartitionId, float]) -> bool:
@@ -230,9 +253,11 @@ class _Reckoning:
         return self._loads(CLEAR, rates, grows=False)
 
     def _is_pressed(self) -> bool:
-        waiting = sum(self._waiting(p, seen) for p, seen in self._rows.items())
         can = min(self._sample.members, self._sample.replicas) * self._per_member
-        return waiting >= can * min(BACKLOG_S, self._limit_s / 4)
+        return self._all_waiting() >= can * min(BACKLOG_S, self._limit_s / 4)
+
+    def _all_waiting(self) -> float:
+        return sum(self._waiting(p, seen) for p, seen in self._rows.items())
 
     def _is_enough(self, loads: Sequence[float], count: int) -> bool:
         return heaviest(loads, count) <= self._per_member * 1.001

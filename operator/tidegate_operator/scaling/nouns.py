@@ -134,6 +134,22 @@ class Bound(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Spell:
+    """Since when something has been so, and when it was so last."""
+
+    since: float
+    until: float
+
+    def lasts(self, now: float, seconds: float) -> bool:
+        """Whether it has been so for as long."""
+        return now - self.since >= seconds
+
+    def is_over(self, now: float, seconds: float) -> bool:
+        """Whether it has not been so for as long."""
+        return now - self.until > seconds
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
     """The figures that a decision was made from."""
 
@@ -148,6 +164,8 @@ class Inputs:
     partitions: int = 0
     # What one consumer handles when it has nothing else to do.
     per_member: float | None = None
+    # As many consumers as there are have handled as much as arrives, while nothing waited.
+    is_proven: bool = False
     # How long a new consumer takes to join.
     start_s: float = 0.0
     # How many are needed, before floors and bounds; and how many would do without haste.
@@ -171,3 +189,5 @@ class Decision:
     bound: Bound | None = None
     # Partitions that one consumer alone cannot keep up with.
     bound_partitions: tuple[PartitionId, ...] = ()
+    # For how long events have waited, and as many consumers as there may be are too few for them.
+    shortage: Spell | None = None

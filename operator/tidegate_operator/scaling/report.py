@@ -13,13 +13,16 @@ from typing import Any
 from tidegate.bounded import cut
 from tidegate.group_file.durations import duration_text
 from tidegate_operator.scaling.history import History, Record
-from tidegate_operator.scaling.nouns import Decision, Inputs, Mode, Policy, Reason
+from tidegate_operator.scaling.need import SHORT_S
+from tidegate_operator.scaling.nouns import Bound, Decision, Inputs, Mode, Policy, Reason, Spell
 from tidegate_operator.scaling.rates import Costs
 from tidegate_operator.scaling.trials import JOINED_WITHIN_S, Ceiling, Step, Trials
 from tidegate_operator.wording import seconds_at, sentence, time_text
 
 _MESSAGE_CHARS = 1024
 _RECORD_CHARS = 320
+# The bounds of an objective. One partition that is too hot shows in each look.
+_OF_SHORTAGE = tuple(str(bound) for bound in Bound if bound is not Bound.PARTITION)
 
 Document = dict[str, Any]
 
@@ -143,7 +146,10 @@ def restored(said: Mapping[str, Any] | None, now: float) -> tuple[History, int |
         if isinstance(each, Mapping) and (found := _read_record(each)) is not None
     )
     step = _step_under_way(records[-1], asked, now) if records else None
+    # The status of the previous operator holds until looks disagree.
+    is_short = said.get("bound") in _OF_SHORTAGE
     history = History(
+        shortage=Spell(now - SHORT_S, now) if is_short else None,
         costs=Costs(event_s=1 / per_member, usual_event_s=1 / per_member)
         if per_member
         else Costs(),

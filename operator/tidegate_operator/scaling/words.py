@@ -1,7 +1,7 @@
 """Why there are to be so many consumers, in words for people. Pure.
 
-Rules: one sentence or two, with the figures that decided it; what keeps the objective from being
-kept is said, and so is what was not believed.
+Rules: one sentence or two, with the figures that decided it, and none that they contradict. The
+bound that keeps the group from its objective comes first, with its remedy; doubted figures, last.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from collections.abc import Callable, Mapping
 from tidegate.group_file.durations import duration_text
 from tidegate_operator.scaling.history import History
 from tidegate_operator.scaling.nouns import Bound, Decision, Inputs, Policy, Reason
-from tidegate_operator.wording import counted, partitions_text
+from tidegate_operator.wording import capital, counted, partitions_text
+
+# Figures are rounded: a smaller difference is none.
+_ALIKE = 1.01
 
 
 def message(decision: Decision, history: History, policy: Policy, now: float) -> str:
     """Without a full stop at its end."""
-    saying = _Saying(decision, history, policy, now)
-    parts = [saying.why(), saying.what_stops(), saying.doubts()]
-    return "; ".join(part for part in parts if part)
+    text = _Saying(decision, history, policy, now)
+    first, *others = filter(None, (text.what_stops(), text.why(), text.doubts()))
+    return ". ".join((first, *map(capital, others)))
 
 
 def objective_text(policy: Policy) -> str:
@@ -45,7 +48,7 @@ class _Saying:
 
     def why(self) -> str:
         texts: Mapping[Reason, Callable[[], str]] = {
-            Reason.ARRIVALS: lambda: f"{self._arrives()}, {self._handles()}",
+            Reason.ARRIVALS: self._arrivals,
             Reason.BACKLOG: lambda: f"{self._waits()} and {self._arrives()}, {self._handles()}",
             Reason.WOKEN: lambda: f"{self._waits()} and nobody reads",
             Reason.BEGINNING: lambda: (
@@ -62,8 +65,8 @@ class _Saying:
             ),
             Reason.NO_GAIN: self._no_gain,
             Reason.DOWNSTREAM: self._no_gain,
-            Reason.ENOUGH: lambda: f"{self._arrives()}, {self._handles()}: that is enough",
-            Reason.HELD: lambda: f"{self._arrives()}, {self._handles()}",
+            Reason.ENOUGH: self._enough,
+            Reason.HELD: lambda: f"{self._waits()} and {self._arrives()}, {self._handles()}",
             Reason.WAITING: self._waiting,
             Reason.UNKNOWN: self._unknown,
             Reason.LEARNING: lambda: "it is not known yet what one consumer handles",
@@ -81,6 +84,47 @@ class _Saying:
             return "what one consumer handles is not known yet"
         return f"one consumer handles {rate_text(rate)}/s"
 
+    @property
+    def _can(self) -> float | None:
+        """What all consumers can handle."""
+        rate = self._inputs.per_member
+        return None if rate is None else rate * self._inputs.replicas
+
+    def _are_too_few(self) -> bool:
+        """Whether more arrives than they can handle, as far as that is known."""
+        rate, can = self._inputs.arriving, self._can
+        return rate is not None and can is not None and rate > can * _ALIKE
+
+    def _arrivals(self) -> str:
+        text = f"{self._arrives()}, {self._handles()}"
+        if self._can is None or self._are_too_few():
+            return text
+        replicas = self._inputs.replicas
+        who = "it" if replicas == 1 else f"the fullest of {replicas}"
+        return f"{text}: {who} has too little room left"
+
+    def _enough(self) -> str:
+        inputs, policy = self._inputs, self._policy
+        consumers = counted(inputs.replicas, "consumer")
+        are = "is" if inputs.replicas == 1 else "are"
+        if policy.lag_per_replica is not None:
+            text = f"{self._waits()}, and {policy.lag_per_replica:,} are allowed for each consumer"
+            if (inputs.lag or 0) > policy.lag_per_replica * inputs.replicas:
+                return f"{text}: there are as many as there may be"
+            return f"{text}: {consumers} {are} enough"
+        if inputs.arriving is None or inputs.per_member is None:
+            return f"{self._arrives()}, {self._handles()}: the number stays"
+        if not self._are_too_few():
+            return f"{self._arrives()}, {self._handles()}: {consumers} {are} enough"
+        if inputs.is_proven:
+            have = "has" if inputs.replicas == 1 else "have"
+            return f"{self._arrives()}, and {consumers} {have} handled as much while nothing waited"
+        handle = f"{consumers} {'handles' if inputs.replicas == 1 else 'handle'}"
+        text = f"{self._arrives()}, and {handle} {rate_text(self._can or 0.0)}/s"
+        if inputs.replicas >= inputs.most:
+            return f"{text}: there are as many as there may be"
+        return f"{text}: there will be more if that lasts. The objective: {objective_text(policy)}"
+
     def _waits(self) -> str:
         lag, behind_s = self._inputs.lag, self._inputs.behind_s
         if lag is None:
@@ -90,8 +134,13 @@ class _Saying:
 
     def _fewer(self) -> str:
         count = self._decision.replicas
-        has = f"{count} {'has' if count == 1 else 'have'} been enough"
-        return f"{self._arrives()}, {self._handles()}: {has} for {self._stable(count)}"
+        has = f"{count} {'has' if count == 1 else 'have'} been enough for {self._stable(count)}"
+        rate, each = self._inputs.arriving, self._inputs.per_member
+        if self._policy.lag_per_replica is not None:
+            return f"{self._waits()}: {has}"
+        if rate is not None and each is not None and rate > count * each * _ALIKE:
+            return f"{self._arrives()}: {has}"
+        return f"{self._arrives()}, {self._handles()}: {has}"
 
     def _stable(self, count: int) -> str:
         return duration_text(self._history.trials.stable_s(self._policy.stable_s, count))
@@ -148,10 +197,13 @@ class _Saying:
             most = self._history.costs.per_partition or 0.0
             parts = decision.bound_partitions
             rates = [self._history.arrivals[p].rate or 0.0 for p in parts]
+            gets = f"gets {rate_text(max(rates))} events/s"
+            if max(rates) <= most:
+                gets = "has got more than one consumer handles"
             return (
-                f"{partitions_text(parts)} alone gets {rate_text(max(rates))} events/s, and one "
-                f"consumer handles {rate_text(most)}/s of it: more consumers do not help. Use more "
-                "keys or more partitions, or a faster handler"
+                f"{partitions_text(parts)} alone {gets}, and one consumer handles "
+                f"{rate_text(most)}/s of it: more consumers do not help. Use more keys or more "
+                "partitions, or a faster handler"
             )
         reach = f"the objective, {objective_text(policy)}, cannot be reached"
         if decision.bound is Bound.MAX:
@@ -161,7 +213,10 @@ class _Saying:
                 f"{reach} with {counted(inputs.partitions, 'partition')}, of which each has one "
                 "reader: make the handler faster, or give the hub more partitions"
             )
-        return f"{reach}, and more than {inputs.most} consumers were of no use"
+        text = f"{reach}, and more than {counted(inputs.most, 'consumer')} were of no use"
+        if decision.bound is Bound.DOWNSTREAM:
+            return f"{text}: make what the handlers write to faster, or lower scaling.max"
+        return f"{text}: look at what the handlers wait for"
 
     def doubts(self) -> str:
         doubts = self._inputs.doubts

@@ -149,7 +149,7 @@ def test_a_lag_that_cannot_be_is_not_believed_and_said(lie: int) -> None:
     world.seen = lying
     decision = world.look_after(2)
     assert (decision.replicas, world.replicas) == (1, 1)
-    assert "not believed: partition 3" in decision.message
+    assert "Not believed: partition 3" in decision.message
     world.seen = honest
     assert world.run(60).replicas == 1
 
