@@ -43,6 +43,7 @@ ALL = (
     Benchmark("balance", 35, "azure-eventhub's processor, aio"),
     Benchmark("idle", 3, "azure-eventhub's processor, sync and aio"),
     Benchmark("consume", 6, "azure-eventhub sync and aio; librdkafka"),
+    Benchmark("handlers", 16, "the best batch size set by hand"),
     Benchmark("hub", 4, "azure-eventhub"),
     Benchmark("operations", 1, "azure-eventhub; prometheus-client"),
     Benchmark("cosmos", 16, "Java's change feed processor"),

@@ -184,7 +184,7 @@ def wish_of(spec: OperatorSpec) -> Wish:
         pins=spec.pins,
         paused_partitions=frozenset(spec.paused_partitions),
         lease_s=spec.ledger.lease_s,
-        hand_over_limit_s=spec.ledger.hand_over_limit_s,
+        hand_over_limit_s=spec.hand_over_limit_s,
         scaling=spec.scaling.policy,
         still_limit_s=max(STILL_LIMIT_S, _tells_after_s(spec.delivery)),
     )

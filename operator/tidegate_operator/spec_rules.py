@@ -112,6 +112,7 @@ BOUNDS: Mapping[tuple[type[Any], str], Schema] = {
     (Backoff, "most_s"): ABOVE_0,
     (Batch, "max_events"): WHOLE_ABOVE_0,
     (Batch, "max_bytes"): WHOLE_ABOVE_0,
+    (Batch, "target_s"): {"minimum": 0, "maximum": 60},
     (Batch, "max_wait_s"): {"minimum": 0, "maximum": 60},
     (Cadence, "every_s"): ABOVE_0,
     (Cadence, "every_events"): WHOLE_ABOVE_0,

@@ -27,7 +27,7 @@ PLURAL = "consumergroups"
 KIND = "consumergroups.tidegate.dev"
 # Each for one group: two with one consumer group would take their readers from one another.
 HUBS = ["telemetry:16", "counted:12", "rolled:16",
-    "sized:8", "spark:6", "tried:6", *(f"{name}:4" for name in (
+    "sized:8", "computed:16", "spark:6", "tried:6", *(f"{name}:4" for name in (
     "words", "edited", "well", "image", "found", "removed", "letters", "first", "no-import",
     "failing", "hungry", "aside", "tells", "raises", "leaky",
     "prints", "opens"))]  # fmt: skip

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import random
 import socket
+import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
@@ -26,6 +27,7 @@ from tidegate.commands.last_words import hide, stop_without_a_reader
 from tidegate.commands.ledgers import LeasePlace
 from tidegate.commands.stopping import Stopping
 from tidegate.commands.strays import run_through
+from tidegate.delivery.limit import SWITCH_S
 from tidegate.group_file.spark_spec import EngineKind
 from tidegate.handlers.context import About
 from tidegate.handlers.ending import call_on_stop
@@ -139,6 +141,8 @@ async def _consume(
     environment: Mapping[str, str],
 ) -> int:
     settings = _ops_settings(arguments)
+    # Threads of handlers that compute leave room for the loop and for the renewal of leases.
+    sys.setswitchinterval(SWITCH_S)
     async with AsyncExitStack() as stack:
         ops = await stack.enter_async_context(
             around(

@@ -195,7 +195,7 @@ def member_settings(setup: Setup, name: str) -> MemberSettings:
         name,
         lease_s=ledger.lease_s,
         settled_tick_s=ledger.settled_tick_s,
-        hand_over_limit_s=ledger.hand_over_limit_s,
+        hand_over_limit_s=setup.group.spec.hand_over_limit_s,
         reader_silence_s=ledger.reader_silence_s,
         foreign_alive_s=_foreign_alive_s(ledger),
         takes_from_foreign=ledger.takes_from_foreign,

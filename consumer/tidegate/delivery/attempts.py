@@ -106,6 +106,17 @@ def single_out(todo: Todo) -> Todo:
     return replace(todo, ranges=((first, first + 1), (first + 1, end), *todo.ranges[1:]))
 
 
+def parted(todo: Todo, most: int) -> Todo:
+    """Limit the first range to `most` events; the rest of it becomes the next range."""
+    if not todo.ranges:
+        return todo
+    first, end = todo.ranges[0]
+    middle = min(first + most, end)
+    if middle == end:
+        return todo
+    return replace(todo, ranges=((first, middle), (middle, end), *todo.ranges[1:]))
+
+
 def failed(policy: Policy, todo: Todo) -> Todo:
     """The handler failed on the first range."""
     first, end = todo.ranges[0]

@@ -49,9 +49,11 @@ class Gathering(Generic[E]):
         self._next = 0
         self._events += events
 
-    def take(self, now: float) -> Sequence[E]:
-        """The next batch, if one is full or its time has come; else none."""
-        count, is_full = self._measure()
+    def take(self, now: float, fitting: int | None = None) -> Sequence[E]:
+        """The next batch, if one is full or its time has come; else none. With `fitting`, one of
+        that many events is full."""
+        most = self._max_events if fitting is None else min(fitting, self._max_events)
+        count, is_full = self._measure(most)
         if not count or not (is_full or now >= self.give_at):
             return ()
         batch = self._events[self._next : self._next + count]
@@ -60,9 +62,8 @@ class Gathering(Generic[E]):
         self._since = now
         return batch
 
-    def _measure(self) -> tuple[int, bool]:
+    def _measure(self, most: int) -> tuple[int, bool]:
         """How many events the next batch has, and whether it is full."""
-        most = self._max_events
         size = 0
         count = 0
         for event in islice(self._events, self._next, self._next + most):

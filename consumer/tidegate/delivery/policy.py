@@ -11,6 +11,9 @@ from enum import StrEnum
 
 from tidegate.settings import SettingsError
 
+# A hand-over waits for the call that runs.
+_LONGEST_TARGET_S = 60.0
+
 
 class OnFailure(StrEnum):
     """What is done with events on which the handler fails again and again."""
@@ -40,6 +43,14 @@ class Batch:
     """How many events the handler is given at once."""
 
     max_events: int = field(default=500, metadata={"help": "The most events in a batch."})
+    target_s: float = field(
+        default=1.0,
+        metadata={
+            "help": "The target duration of a call with a batch. The consumer measures the cost of "
+            "an event and chooses the size of each batch by it, up to `maxEvents`. 0: always up "
+            "to `maxEvents`."
+        },
+    )
     max_bytes: int = field(
         default=4 << 20,
         metadata={"help": "The most bytes of event bodies in a batch; one event is always given."},
@@ -174,11 +185,19 @@ class Policy:
         if self.circuit_breaker.failure_percent > 100:
             percent = self.circuit_breaker.failure_percent
             raise SettingsError(f"circuit_breaker.failure_percent {percent}: write 1 to 100")
+        if not 0 <= batch.target_s <= _LONGEST_TARGET_S:
+            most = f"{_LONGEST_TARGET_S:g}"
+            raise SettingsError(f"batch.target_s {batch.target_s:g}: write 0 to {most}")
         if not 0 <= batch.max_wait_s <= 60:
             raise SettingsError(f"batch.max_wait_s {batch.max_wait_s:g}: write 0 to 60")
         if checkpoint.duplicate_budget is not None and checkpoint.every_events is not None:
             raise SettingsError("give checkpoint.duplicate_budget or checkpoint.every_events")
         return self
+
+    @property
+    def target_s(self) -> float:
+        """How long a call should take: well within its time limit. 0: as long as it takes."""
+        return min(self.batch.target_s, self.timeout_s / 2)
 
     @property
     def most_events(self) -> int:

@@ -126,10 +126,12 @@ class LedgerSpec:
             "More seldom costs less, and after a kill partitions wait for so much longer."
         },
     )
-    hand_over_limit_s: float = field(
-        default=60.0,
+    hand_over_limit_s: float | None = field(
+        default=None,
         metadata={
-            "help": "A living owner that does not give a partition for so long is taken from."
+            "help": "A living owner that does not give a partition for this long loses it. By "
+            "default as long as the call that runs may take: `delivery.timeoutSeconds`, "
+            "`toldSeconds` and 10 seconds more, and at least 60."
         },
     )
     reader_silence_s: float = field(

@@ -50,6 +50,11 @@ __all__ = [
 ]
 
 
+# For the last checkpoint and for the lease.
+_AFTER_CALL_S = 10.0
+_HAND_OVER_S = 60.0
+
+
 @dataclass(frozen=True, slots=True)
 class HandlerSpec:
     """Your code."""
@@ -142,6 +147,14 @@ class GroupSpec:
     delivery: DeliverySpec = field(
         default_factory=DeliverySpec, metadata={"help": "How events are delivered."}
     )
+
+    @property
+    def hand_over_limit_s(self) -> float:
+        """How long a living owner may take to give a partition: it finishes the call that runs."""
+        if self.ledger.hand_over_limit_s is not None:
+            return self.ledger.hand_over_limit_s
+        call_s = self.delivery.timeout_s + self.delivery.told_s
+        return max(call_s + _AFTER_CALL_S, _HAND_OVER_S)
 
 
 SHARED_ON_HUBS = "ledger.cosmos.dialect goes with source.cosmos: the leases are of a change feed"

@@ -56,13 +56,13 @@ class Attempts:
         """Stops after the event that is being handled, or the batch."""
         self._is_finishing = True
 
-    async def make(self, events: Sequence[SourceEvent], attempt: int) -> Ended:
+    async def make(self, events: Sequence[SourceEvent], attempt: int, slice_s: float) -> Ended:
         """Raises HungError, and CancelledError where it is told to drop what it does."""
         context = self._context
         context._begin(events, attempt)
         self._done = 0
         try:
-            await self._call(events)
+            await self._call(events, slice_s)
         except HungError:
             raise
         except CallFailedError as error:
@@ -76,14 +76,14 @@ class Attempts:
             raise
         return Ended(self._done, None, context._is_due, context._mark)
 
-    async def _call(self, events: Sequence[SourceEvent]) -> None:
+    async def _call(self, events: Sequence[SourceEvent], slice_s: float) -> None:
         calls = self._calls
         if not self._code.takes_one:
             # A list of the call's own: the handler may sort it, empty it or keep it.
             await calls.run_as(self._is_async, self._code.handle, list(events), self._context)
             self._count(len(events))
             return
-        until = self._clock() + SLICE_S
+        until = self._clock() + slice_s
         if self._is_async:
             await calls.run_as(True, self._each_async, events, until)
             return

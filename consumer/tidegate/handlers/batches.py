@@ -7,24 +7,32 @@ Rules:
   finish, it is given up, and its event is read again.
 - While the circuit breaker is open, no event is put aside and none is passed: the one that failed
   is given again alone, once in each interval.
+- A call with a batch has as many events as the target time has room for. A batch that took longer
+  than a call may is given again in parts.
+- Plain calls wait for their turn (turns.py): while many partitions want one, their calls are so
+  much shorter that each has its turn within the target.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
 from tidegate.delivery import attempts as deciding
+from tidegate.delivery import sizing as sizes
 from tidegate.delivery.breaker import Breaker
 from tidegate.delivery.letters import Failure, WholeEvent, letter_of
 from tidegate.delivery.policy import OnFailure
-from tidegate.handlers.attempt import Attempts
+from tidegate.handlers.attempt import SLICE_S, Attempts, Ended
 from tidegate.handlers.blame import CallFailedError, Raised
-from tidegate.handlers.calls import Calls
+from tidegate.handlers.calls import Calls, TooSlowError
 from tidegate.handlers.context import Context
 from tidegate.handlers.progress import Progress
+from tidegate.handlers.results import is_async
 from tidegate.handlers.telling import Troubles, open_text
 from tidegate.handlers.tools import Tools
+from tidegate.handlers.turns import Turn
 from tidegate.handling import DeadLetterError, HungError
 from tidegate.ops import observer as facts
 from tidegate.ops.failing import CIRCUIT_CLOSED, CIRCUIT_OPEN
@@ -65,30 +73,50 @@ class Batches:
         # Whether the open breaker was reported.
         self._is_told_open = False
         self._attempts = Attempts(tools.code, context, calls, tools.clock)
+        self._is_plain = not is_async(tools.code.handle)
+        self._turn: Turn | None = None
+        # Whether a call with this batch, or with a part of it, took longer than it may.
+        self._is_late = False
+        # A handler of single events is called for a slice of time, however many there are.
+        is_sized = self._policy.target_s > 0 and not tools.code.takes_one
+        self._sizing = sizes.inherited(tools.learned.sizing) if is_sized else None
+
+    @property
+    def fitting(self) -> int | None:
+        """How many events a call should have at the most; None if there is no such limit."""
+        if self._sizing is None:
+            return None
+        return sizes.fitting(self._sizing, self._share_s(self._policy.target_s))
+
+    def _share_s(self, seconds: float) -> float:
+        """What a call may take of the time that others wait for."""
+        return self._tools.turns.share_s(seconds) if self._is_plain else seconds
 
     def finish(self) -> None:
         self._attempts.finish()
+        if self._turn is not None and not self._turn.done():
+            self._turn.set_result(False)
 
     async def deliver(self, batch: Events) -> None:
         """Until all of it is done, or all is to end. Raises HungError."""
         todo = deciding.begin(len(batch))
         error: Raised | None = None
+        self._is_late = False
         while not self._progress.is_finishing:
             match deciding.next_step(self._policy, todo):
                 case deciding.Finished():
                     return
                 case deciding.Give(first=first, end=end, attempt=attempt):
-                    events = batch if end - first == len(batch) else batch[first:end]
-                    if not await self._progress.room(len(events)):
+                    if not await self._progress.room(end - first):
                         return
-                    todo, error = await self._give(events, attempt, todo)
+                    todo, error = await self._give(batch, attempt, todo)
                     if error is not None:
                         batch = as_received(batch)
                 case deciding.PutAside(index=index, attempts=attempts):
                     if error is None:
                         return
                     if not self._breaker.lets_through():
-                        todo, error = await self._probe(batch[index], attempts, error, todo)
+                        todo, error = await self._probe(batch, attempts, error, todo)
                         batch = as_received(batch)
                     elif await self._put_aside(batch[index], attempts, error):
                         todo = deciding.done(todo)
@@ -98,17 +126,22 @@ class Batches:
                     await self._halt(batch[todo.ranges[0][0]], failures, error)
 
     async def _give(
-        self, events: Events, attempt: int, todo: deciding.Todo
+        self, batch: Events, attempt: int, todo: deciding.Todo
     ) -> tuple[deciding.Todo, Raised | None]:
-        begun_at = self._tools.clock()
+        """Gives the first range, or what a call has room for of it; nothing if all is to end
+        before its turn has come."""
+        if not await self._has_turn():
+            return todo, None
         try:
-            with self._tools.observer.handling(self._context.partition, events):
-                ended = await self._attempts.make(events, attempt)
-                if (error := ended.error) is not None:
-                    self._tools.observer.call_failed(error.kind, error.said, error.trace)
-        except HungError as hung:
-            self._fact_of_failure(events, attempt, str(hung), is_hung=True)
-            raise
+            todo = self._cut(todo)
+            first, end = todo.ranges[0]
+            events = batch if end - first == len(batch) else batch[first:end]
+            begun_at = self._tools.clock()
+            ended = await self._call(events, attempt)
+        finally:
+            self._end_turn()
+        error = ended.error
+        self._learn(events, ended, self._tools.clock() - begun_at)
         self._progress.took(events, ended)
         if ended.done:
             self._fact_of_success(events[: ended.done], begun_at)
@@ -135,15 +168,69 @@ class Batches:
             await self._progress.pause(pause_s)
         return after, error
 
+    async def _call(self, events: Events, attempt: int) -> Ended:
+        try:
+            with self._tools.observer.handling(self._context.partition, events):
+                ended = await self._attempts.make(events, attempt, self._share_s(SLICE_S))
+                if (error := ended.error) is not None:
+                    self._tools.observer.call_failed(error.kind, error.said, error.trace)
+        except HungError as hung:
+            self._fact_of_failure(events, attempt, str(hung), is_hung=True)
+            raise
+        return ended
+
+    # --- turns and sizes
+
+    async def _has_turn(self) -> bool:
+        """Waits for the turn of a plain call; False where all is to end first."""
+        if not self._is_plain:
+            return True
+        turn = self._turn = self._tools.turns.ask()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.result():
+                self._tools.turns.end()
+            raise
+        finally:
+            self._turn = None
+        if turn.result() and self._progress.is_finishing:
+            self._tools.turns.end()
+            return False
+        return turn.result()
+
+    def _end_turn(self) -> None:
+        if self._is_plain:
+            self._tools.turns.end()
+
+    def _cut(self, todo: deciding.Todo) -> deciding.Todo:
+        """What failed is given again as it was, unless it took longer than a call may."""
+        most = self.fitting
+        if most is None or (todo.failures and not self._is_late):
+            return todo
+        return deciding.parted(todo, most)
+
+    def _learn(self, events: Events, ended: Ended, seconds: float) -> None:
+        """Learns from the cost of a call. A failed call says nothing about that; one that took too
+        long starts again with one event."""
+        if self._sizing is None:
+            return
+        if ended.error is None:
+            call = sizes.Call(len(events), seconds)
+            self._sizing = sizes.after(self._sizing, call, self._policy.target_s)
+            self._tools.learned.sizing = self._sizing
+        elif isinstance(ended.error.error, TooSlowError):
+            self._sizing, self._is_late = sizes.Sizing(), True
+
     async def _probe(
-        self, event: SourceEvent, attempts: int, error: Raised, todo: deciding.Todo
+        self, batch: Events, attempts: int, error: Raised, todo: deciding.Todo
     ) -> tuple[deciding.Todo, Raised | None]:
         """Waits while the breaker is open, then gives the one event again, unless all is to end."""
-        self._tell_open(event, error)
+        self._tell_open(batch[todo.ranges[0][0]], error)
         await self._progress.pause(self._policy.circuit_breaker.probe_every_s)
         if self._progress.is_finishing or not await self._progress.room(1):
             return todo, error
-        return await self._give((event,), attempts + 1, todo)
+        return await self._give(batch, attempts + 1, todo)
 
     async def _failed(self, events: Events, attempt: int, error: Raised) -> None:
         if events:

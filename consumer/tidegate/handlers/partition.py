@@ -99,7 +99,7 @@ class PartitionDelivery(PartitionHandler):
         if events:
             self._gathering.add(events, clock())
         while not progress.is_finishing:
-            batch = self._gathering.take(clock())
+            batch = self._gathering.take(clock(), self._batches.fitting)
             if not batch:
                 break
             await self._batches.deliver(batch)

@@ -7,13 +7,22 @@ from dataclasses import dataclass, field
 
 from tidegate.delivery.breaker import Breaker
 from tidegate.delivery.policy import Policy
+from tidegate.delivery.sizing import Sizing
 from tidegate.handlers.context import About
 from tidegate.handlers.loading import UserCode
 from tidegate.handlers.threads import Threads
+from tidegate.handlers.turns import Turns
 from tidegate.handling import DeadLetters
 from tidegate.member.messages import Report
 from tidegate.model import PartitionId
 from tidegate.ops.observer import Observer
+
+
+@dataclass(slots=True)
+class Learned:
+    """What calls of this process have taken so far: a partition that comes begins with that."""
+
+    sizing: Sizing = field(default_factory=Sizing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,5 +39,7 @@ class Tools:
     dice: Callable[[], float]
     observer: Observer = field(default_factory=Observer)
     threads: Threads = field(default_factory=Threads)
+    learned: Learned = field(default_factory=Learned)
+    turns: Turns = field(default_factory=Turns)
     # Of partitions whose reader the source ended: the owner's next reader takes it over.
     breakers: dict[PartitionId, Breaker] = field(default_factory=dict)

@@ -38,6 +38,17 @@ def test_members_look_as_often_as_the_file_says(file: Path) -> None:
     assert member_settings(set_up(file, SECRETS), "a").settled_tick_s == 5.0
 
 
+def test_a_living_owner_is_waited_for_as_long_as_its_call_may_take_unless_the_file_says_so(
+    file: Path,
+) -> None:
+    assert member_settings(set_up(file, SECRETS), "a").hand_over_limit_s == 300 + 10 + 10
+    text = GROUP.replace("container: ledger,", "container: ledger, handOverLimitSeconds: 45,")
+    file.write_text(text, encoding="utf-8")
+    assert member_settings(set_up(file, SECRETS), "a").hand_over_limit_s == 45
+    file.write_text(GROUP + "  delivery: {timeoutSeconds: 5}\n", encoding="utf-8")
+    assert member_settings(set_up(file, SECRETS), "a").hand_over_limit_s == 60
+
+
 @pytest.mark.parametrize("seconds", [0, 0.4, 11])
 def test_a_look_that_is_too_often_or_too_seldom_is_refused(file: Path, seconds: float) -> None:
     text = f"container: ledger, settledTickSeconds: {seconds},"

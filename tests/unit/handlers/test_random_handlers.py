@@ -49,6 +49,7 @@ class Plan:
     is_async: bool
     by_hand: bool
     puts_aside: bool
+    is_sized: bool = False
 
     @property
     def policy(self) -> Policy:
@@ -56,7 +57,7 @@ class Plan:
             on_failure=OnFailure.DEAD_LETTER if self.puts_aside else OnFailure.RETRY,
             attempts=self.attempts,
             backoff=QUICK,
-            batch=Batch(max_events=self.max_events),
+            batch=Batch(max_events=self.max_events, target_s=1.0 if self.is_sized else 0.0),
             checkpoint=Cadence(by_hand=self.by_hand),
         )
 
@@ -74,6 +75,7 @@ plans = st.builds(
     st.lists(st.integers(1, 6), min_size=1, max_size=4).map(tuple),
     st.integers(1, 7),
     st.integers(1, 3),
+    st.booleans(),
     st.booleans(),
     st.booleans(),
     st.booleans(),
