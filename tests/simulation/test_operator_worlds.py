@@ -121,7 +121,8 @@ ROLLOUTS = 40
 def test_in_a_rollout_each_partition_moves_once_however_slow_each_part_of_the_cluster_is(
     partitions: int,
 ) -> None:
-    moves, idle = {}, []
+    moves: dict[int, int] = {}
+    idle: list[float] = []
     for seed in range(ROLLOUTS):
         script = rolled_out(seed, partitions, PODS)
         world = OperatorWorld(script)

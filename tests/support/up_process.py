@@ -210,10 +210,17 @@ class UpProcess:
 
 
 @contextlib.contextmanager
-def up_process(
-    folder: Path, *files: Path, partitions: int = PARTITIONS, **environment: str
-) -> Iterator[UpProcess]:
+def up_process(folder: Path, *files: Path, **environment: str) -> Iterator[UpProcess]:
     """One that runs until the block ends; nothing of it is left then."""
+    with wide_up_process(PARTITIONS, folder, *files, **environment) as up:
+        yield up
+
+
+@contextlib.contextmanager
+def wide_up_process(
+    partitions: int, folder: Path, *files: Path, **environment: str
+) -> Iterator[UpProcess]:
+    """The same with so many partitions."""
     up = UpProcess(folder, files, environment, partitions)
     try:
         yield up

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from support.idle_times import Change, changes, p95
-from support.up_process import UpProcess, group_file, up_process
+from support.up_process import UpProcess, group_file, wide_up_process
 
 PODS, PARTITIONS = 4, 16
 ROLLOUTS = int(os.environ.get("TIDEGATE_ROLLOUTS", "4"))
@@ -30,7 +30,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300 + 120 * ROLLOUTS)]
 @contextmanager
 def busy_group(folder: Path) -> Iterator[UpProcess]:
     """A group whose members all read, with events coming all the time."""
-    with up_process(folder, group_file(folder, **FIXED), partitions=PARTITIONS) as up:
+    file = group_file(folder, **FIXED)
+    with wide_up_process(PARTITIONS, folder, file) as up:
         up.until_settled(PODS)
         up.send(RATE)
         until_read_by(up, names_of(up), time.time())
