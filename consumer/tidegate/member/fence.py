@@ -111,6 +111,8 @@ class Fence:
         self.remedy: Rewind | None = None
         self._floor = family.epoch
         self._nonces: list[str] = []
+        # Nonces of the writes since the last one that is known to have succeeded.
+        self._sent: list[str] = []
         # What stands: None where there is no checkpoint; and whether a state is in its body.
         self._checkpoint_etag: str | None = None
         self._has_body = False
@@ -279,7 +281,9 @@ class Fence:
             raise FencedError(f"epoch {found.epoch} has taken over")
         yield from self.prove_lease()
         is_same = (found.etag if found else None) == self._checkpoint_etag
-        if not is_touch and not is_same:
+        # An earlier write without an answer may have arrived late.
+        is_ours = found is not None and found.nonce in self._sent
+        if not (is_touch or is_same or is_ours):
             self._steps.put(_restored(self._partition, found))
         self._follow(found)
         if answer.refusal in LOST:
@@ -313,11 +317,13 @@ class Fence:
     def _new_nonce(self) -> str:
         nonce = self._dice()
         self._nonces = [*self._nonces[1 - _NONCES_KEPT :], nonce]
+        self._sent = [*self._sent[1 - _NONCES_KEPT :], nonce]
         return nonce
 
     def _stands(self, progress: Progress, etag: str) -> bool:
         self._checkpoint_etag = etag
         self._has_body = progress.state is not None
+        self._sent = []
         self.committed, self._committed_epoch = progress, self.epoch
         return True
 

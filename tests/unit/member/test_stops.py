@@ -199,6 +199,31 @@ def test_what_was_handled_before_such_a_stop_is_checkpointed_as_soon_as_storage_
     assert desk.listing().checkpoints[partition].position.sequence == 9
 
 
+def test_a_write_of_ours_that_arrives_late_is_not_reported_as_that_of_somebody_else() -> None:
+    desk = pair()
+    (partition,) = desk.reading("a")
+    desk.is_held_back = lambda name, _: name == "a"
+    desk.said["a"].clear()
+    desk.handled("a", partition, 9)
+    (late,) = desk.operations("a", WriteCheckpoint)
+    desk.handled("a", partition, 11)
+    desk.tell("a", m.StopAsked(desk.now))
+    # Until the lease has ended by its own clock.
+    while "lapsed" not in desk.reports("a"):
+        desk.now = desk.members["a"].wake_at
+        desk.tell("a", m.Woken(desk.now))
+    assert desk.refusal_of(late) is None
+    desk.is_held_back = lambda *_: False
+    desk.renew("a")
+    until = desk.now + 10.0
+    while desk.reading("a") or partition in desk.members["a"].tenures:
+        desk.now = desk.members["a"].wake_at
+        assert desk.now < until
+        desk.tell("a", m.Woken(desk.now))
+    assert desk.listing().checkpoints[partition].position.sequence == 11
+    assert "checkpoint-restored" not in desk.reports("a")
+
+
 def test_who_does_not_stop_goes_on_while_storage_does_not_answer_and_its_lease_holds() -> None:
     desk = pair()
     desk.said["a"].clear()
