@@ -199,7 +199,7 @@ class RefusingStore(Store):
     ("refusal", "condition", "words"),
     [
         (StorageFull("/data"), "amqp:resource-limit-exceeded", "The disk that holds the hub's"),
-        (SyncFailed("a.seg", "no"), "amqp:internal-error", "The service was unable to process"),
+        (SyncFailed("a.seg", "no"), "amqp:internal-error", "The hub cannot write to its disk"),
     ],
 )
 def test_a_store_that_refuses_is_told_to_the_sender_and_may_work_again(
