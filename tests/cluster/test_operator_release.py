@@ -10,7 +10,7 @@ from support.cluster_api import until
 from support.cluster_counting import PODS, Counted
 from support.cluster_group import a_group
 from support.cluster_kubectl import Kubectl
-from support.cluster_release import KIND, SECRET, Release, a_release
+from support.cluster_release import KIND, OPERATOR, SECRET, Release, a_release
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -68,6 +68,7 @@ def test_after_an_uninstall_groups_read_on_and_a_new_release_takes_them_up(
         pods = group.pod_names()
         second.uninstall()
         until(lambda: not second.operators(), 60, "the operator to go")
+        until(lambda: second.api.get("leases", OPERATOR) is None, 30, "its Lease to go with it")
         assert second.inside.tried("get", "crd", KIND).returncode == 0
         release.send("removed", 100)
 
