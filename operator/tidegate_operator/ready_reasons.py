@@ -89,7 +89,9 @@ _OF_THE_SPEC: dict[str, Reason] = {
     ),
     "TemplateImpossible": Reason(
         NO,
-        "A pod template wants something that a consumer, a driver or an executor cannot run with.",
+        "A pod template wants something that a consumer, a driver or an executor cannot run with, "
+        "or that the [operator's Pod Security profile](security.md#who-may-write-a-consumergroup) "
+        "refuses.",
         "Take out what is named.",
     ),
     "Refused": Reason(
