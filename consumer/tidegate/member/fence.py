@@ -209,8 +209,7 @@ class Fence:
             else:
                 progress = self._taken_from(found)
             self._follow(found)
-            is_known = known is not None or found is None
-            self.was_last_write = is_known or found.nonce in self._nonces
+            self.was_last_write = known is not None or found is None or found.nonce in self._nonces
             if (yield from self._write(progress, is_touch=True)):
                 if known is not None:
                     self._steps.put(_restored(self._partition, found))

@@ -90,7 +90,7 @@ class Memory:
                 self._holders[partition] = row.owner.name, row.epoch
             elif row.lease in _LET_GO:
                 self._holders.pop(partition, None)
-        for partition in self._holders.keys() - rows.keys() - spoilt:
+        for partition in self._holders.keys() - rows.keys() - set(spoilt):
             self._gone_at.setdefault(partition, now)
 
     def _see_checkpoint(self, partition: PartitionId, found: Checkpoint, is_live: bool) -> None:

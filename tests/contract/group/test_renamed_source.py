@@ -18,11 +18,10 @@ from support.wait import wait_until
 from tidegate_hub.testing import RunningHub
 
 HANDLER = """
-import json
 from seen import see
 async def handle(events, context):
     for event in events:
-        see(context.partition, json.loads(event.body)["n"])
+        see(context.partition, event.body_as_json()["n"])
 """
 PARTITIONS = 4
 EVENTS = 200

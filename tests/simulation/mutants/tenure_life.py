@@ -73,7 +73,7 @@ def adopt_as_it_was() -> Patches:
         else:
             self.epoch = epoch
 
-    def touch(self: Fence, start: Any) -> Any:
+    def touch(self: Fence, start: Any, ahead: Progress) -> Any:
         if self.__dict__.pop("adopted", None) is not None:
             answer = yield from self._steps.insist(ReadCheckpoint(self._partition))
             if isinstance(answer.reply, Checkpoint):
@@ -83,7 +83,7 @@ def adopt_as_it_was() -> Patches:
                     found.position, found.enqueued_at, found.state, found.rewound_by
                 )
                 return self.committed
-        return (yield from real_touch(self, start))
+        return (yield from real_touch(self, start, ahead))
 
     return [(Tenure, "adopt", adopt), (Fence, "raise_epoch", raise_epoch), (Fence, "touch", touch)]
 
@@ -121,8 +121,8 @@ def trusts_for_ever() -> Patches:
 def forgets_state() -> Patches:
     real = Fence.touch
 
-    def touch(self: Fence, start: Any) -> Any:
-        found = yield from real(self, start)
+    def touch(self: Fence, start: Any, ahead: Progress) -> Any:
+        found = yield from real(self, start, ahead)
         return replace(found, state=None)
 
     return [(Fence, "touch", touch)]
