@@ -289,6 +289,8 @@ class Runtime:
     async def _resolve(self, command: m.ResolveStart) -> None:
         partition, serial = command.partition, command.serial
         try:
+            if command.rewind is None:
+                await self._check_unread(partition)
             position = await self._source.resolve_start(partition, command.rewind)
         except (SourceError, StolenError) as error:
             is_fatal = isinstance(error, SourceError) and error.is_fatal
@@ -297,6 +299,18 @@ class Runtime:
             )
         else:
             self._tell(m.StartResolved(self._clock(), partition, serial, position))
+
+    async def _check_unread(self, partition: PartitionId) -> None:
+        """Raises SourceError where a partition that the ledger does not know has a reader."""
+        try:
+            await self._source.check_unread(partition)
+        except StolenError as error:
+            raise SourceError(
+                f"partition {partition} is read by somebody else, by the same consumer group, and "
+                "there is no checkpoint of it here: it is left to that reader, and tried again. "
+                "If it reads by another ledger, stop it, or give it a consumer group of its own: "
+                f"{error}"
+            ) from error
 
     def _open(self, command: m.OpenReader) -> None:
         before = self._readers.get(command.partition)

@@ -255,13 +255,21 @@ class Process:
         partition, serial = command.partition, command.serial
 
         def resolved() -> None:
-            if self.world.weather.is_hub_down(self.name):
-                self.tell(lambda now: m.ReaderFailed(now, partition, serial, "no hub"))
+            is_read = command.rewind is None and self._is_read_by_another(partition)
+            if self.world.weather.is_hub_down(self.name) or is_read:
+                why = "it is read" if is_read else "no hub"
+                self.tell(lambda now: m.ReaderFailed(now, partition, serial, why))
             else:
                 position = self.world.start_of(partition)
                 self.tell(lambda now: m.StartResolved(now, partition, serial, position))
 
         self.world.clock.after(self.world.hub_latency(), self.in_loop, resolved)
+
+    def _is_read_by_another(self, partition: PartitionId) -> bool:
+        """Links of the dead end by themselves: nobody waits for that here."""
+        who = self.world.hub.reader(partition)
+        living = [each.who for each in self.world.processes.values() if not each.is_dead]
+        return who != self.who and who in living
 
     # --- readers: one a partition at a time, also across tenures
 

@@ -45,13 +45,6 @@ from tidegate.settings import MemberSettings
 # A reader that has been open for this time reads, also when no event has come.
 _READS_S = 5.0
 
-_READ_BY_OTHERS = (
-    "another reader has this partition with a higher epoch, although nobody has ever checkpointed "
-    "it in this checkpoint store: it is left to that reader, and tried again. If the group moved "
-    "to another store, stop the members of the old one; if others read by this consumer group, "
-    "give each its own."
-)
-
 # How a reader ended; None where we ended it.
 End = ReaderRefused | ReaderFailed | ReaderGaveUp | None
 
@@ -99,8 +92,6 @@ class Reading:
 
         # The checkpoint was deleted: it is written again also where nothing was handled since.
         self._is_missing = False
-        # Whether the partition began at its start position, and whether it was read since.
-        self._is_anew = self._has_opened = False
 
     # --- facts, taken in whatever a script waits for
 
@@ -177,7 +168,7 @@ class Reading:
     def take_over(self) -> Script[None]:
         """Touches the checkpoint and settles where to read on."""
         ahead = self.progress
-        self._is_missing = self._is_anew = self._has_opened = False
+        self._is_missing = False
         found = yield from self._fence.touch(self._begin, ahead)
         self.progress = ahead if self._goes_on_from(found, ahead) else found
         self._family.begin(self.progress.position)
@@ -197,7 +188,6 @@ class Reading:
             begun = Progress(left.position, left.enqueued_at, left.state)
         else:
             begun = Progress((yield from self._resolve_start()), begun_at=self._begun_at)
-            self._is_anew = True
         if not (yield from self._family.may_begin()):
             lease_id, etag = self._fence.lease_id, self._fence.etag
             self._steps.put(Perform(None, Release(self._partition, lease_id, etag)))
@@ -239,8 +229,6 @@ class Reading:
             if isinstance(end, ReaderRefused):
                 # If the lease is ours all the same, our epoch shall be the higher one.
                 yield from self._fence.prove_lease()
-                if self._is_anew and not self._has_opened:
-                    raise HaltedError(_READ_BY_OTHERS, "read-by-others")
                 self._fence.see(end.level or self._fence.epoch)
                 return
             if isinstance(end, ReaderFailed):
@@ -286,7 +274,7 @@ class Reading:
                 self.ask_to_close(drain=True)
             event = yield
             if isinstance(event, ReaderOpened):
-                self._opened_at, self._has_opened = event.now, True
+                self._opened_at = event.now
                 return None
             if isinstance(event, ReaderClosed):
                 return None

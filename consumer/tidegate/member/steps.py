@@ -44,14 +44,7 @@ class LapsedError(Exception):
 
 
 class HaltedError(Exception):
-    """What stands in the ledger is not ours to read or write: it is left as it is.
-
-    `kind` is that of the report.
-    """
-
-    def __init__(self, message: str, kind: str = "halted") -> None:
-        super().__init__(message)
-        self.kind = kind
+    """What stands in the ledger is not ours to read or write: it is left as it is."""
 
 
 class LeftError(Exception):

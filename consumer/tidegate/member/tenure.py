@@ -285,7 +285,7 @@ class Tenure:
                 put(Report("fenced", self.partition, str(over)))
         except HaltedError as halted:
             self.was_halted = True
-            put(Report(halted.kind, self.partition, str(halted)))
+            put(Report("halted", self.partition, str(halted)))
             put(Perform(None, Release(self.partition, self._fence.lease_id, self._fence.etag)))
         self._reading.ask_to_close(drain=False)
         put(LetGo(self.partition))

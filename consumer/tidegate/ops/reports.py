@@ -38,9 +38,6 @@ REPORTS: Mapping[str, tuple[str, str]] = MappingProxyType(
                                 "written again", "move checkpoints by a rewind"),
         "ledger-emptied": ("blobs of the ledger are gone while members run; the members write them "
                            "again from memory", "find out who deleted them"),
-        "read-by-others": ("another reader has a partition of which this ledger knows no "
-                           "checkpoint: it is left to that reader",
-                           "stop the other members, or give them a consumer group of their own"),
         "rewound": ("a rewind was carried out", "nothing"),
         "halted": ("a partition is not read: its state is behind its checkpoint",
                    "rewind it, or clear the state, as the text says"),
@@ -65,7 +62,10 @@ REPORTS: Mapping[str, tuple[str, str]] = MappingProxyType(
                           "when the cause changes",
                           "fix the cause that it names; it is retried within 30 s"),
         "reads-again": ("a partition is read again after failures", "nothing"),
-        "start-unknown": ("the source cannot say where a partition starts", _BY_ITSELF),
+        "start-unknown": ("the source cannot say where a partition starts, or another reader has "
+                          "a partition of which this ledger has no checkpoint",
+                          "nothing; in the other case, stop that reader, or give it a consumer "
+                          "group of its own"),
         "end-unknown": ("the source cannot say where a partition ends: its lag is not known",
                         _BY_ITSELF),
         "source-unreadable": ("the source cannot say which partitions there are", _BY_ITSELF),

@@ -82,6 +82,10 @@ class Source(Protocol):
     async def partitions(self) -> tuple[PartitionId, ...]:
         """All partitions that there are now. Raises SourceError."""
 
+    async def check_unread(self, partition: PartitionId) -> None:
+        """Raises StolenError where somebody reads a partition that the ledger does not know, as far
+        as the source can tell."""
+
     async def resolve_start(self, partition: PartitionId, rewind: Rewind | None = None) -> Position:
         """Where a partition without a checkpoint begins, or a rewind goes to: a concrete position.
 

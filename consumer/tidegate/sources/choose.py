@@ -54,6 +54,9 @@ class ChosenSource:
     async def end(self, partition: PartitionId) -> PartitionEnd:
         return await self._ask(lambda source: source.end(partition))
 
+    async def check_unread(self, partition: PartitionId) -> None:
+        await self._ask(lambda source: source.check_unread(partition))
+
     async def identity(self) -> str:
         return await self._ask(lambda source: source.identity())
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
-from tidegate.model import PartitionEnd, PartitionId, Position, Rewind
+from tidegate.model import BEGINNING, PartitionEnd, PartitionId, Position, Rewind
 from tidegate.ports import NotUnderstoodError, SourceError
 from tidegate.settings import SettingsError
 from tidegate.sources.native.connector import Connector
@@ -99,6 +99,21 @@ class NativeSource:
             return await self.first(partition, place)
 
         return await resolve(start, lambda: self.facts(partition), first)
+
+    async def check_unread(self, partition: PartitionId) -> None:
+        """Raises StolenError where a reader with an epoch of ours has the partition.
+
+        Epochs begin with 1, so a link with 0 takes nothing from such a reader.
+        """
+        reader = self._new_reader(partition, after(BEGINNING), 0)
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                await reader.open()
+        except (SourceError, TimeoutError):
+            # Whatever else is wrong is met, and said, by the reader that is opened next.
+            return
+        finally:
+            await reader.close()
 
     def reader(
         self,

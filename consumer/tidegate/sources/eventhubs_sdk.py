@@ -21,7 +21,15 @@ from azure.eventhub import EventData, TransportType
 from azure.eventhub.aio import EventHubConsumerClient
 from azure.eventhub.exceptions import AuthenticationError, EventHubError
 
-from tidegate.model import NO_OFFSET, NO_SEQUENCE, PartitionEnd, PartitionId, Position, Rewind
+from tidegate.model import (
+    BEGINNING,
+    NO_OFFSET,
+    NO_SEQUENCE,
+    PartitionEnd,
+    PartitionId,
+    Position,
+    Rewind,
+)
 from tidegate.ports import SourceError, StolenError
 from tidegate.sources.native.endpoint import Endpoint, Transport, endpoint_of
 from tidegate.sources.native.refusals import level_in
@@ -230,6 +238,18 @@ class SdkSource:
                 f"{self._place(partition)}: the event to start at did not come within "
                 f"{_START_LIMIT_S:g} s"
             ) from error
+        finally:
+            await reader.close()
+
+    async def check_unread(self, partition: PartitionId) -> None:
+        """Raises StolenError where a reader with an epoch of ours has the partition."""
+        reader = self.reader(partition, BEGINNING, 0)
+        try:
+            async with asyncio.timeout(_START_LIMIT_S):
+                await reader.open()
+        except (SourceError, TimeoutError):
+            # Whatever else is wrong is met, and said, by the reader that is opened next.
+            return
         finally:
             await reader.close()
 

@@ -82,6 +82,9 @@ class HeldSource:
     async def partitions(self) -> tuple[PartitionId, ...]:
         return await self._hub.partitions()
 
+    async def check_unread(self, partition: PartitionId) -> None:
+        await self._hub.check_unread(partition)
+
     async def resolve_start(self, partition: PartitionId, rewind: Rewind | None = None) -> Position:
         return await self._hub.resolve_start(partition, rewind)
 

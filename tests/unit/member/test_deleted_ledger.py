@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from support.member_desk import Desk, alone
 from tidegate.ledger.layout import Kind
 from tidegate.member import messages as m
@@ -10,7 +12,6 @@ from tidegate.ports import (
     CreateOwnership,
     ReadCheckpoint,
     Refusal,
-    Release,
     WriteCheckpoint,
     WriteRoster,
 )
@@ -179,28 +180,27 @@ def test_the_owners_own_memory_goes_before_what_others_have_seen() -> None:
     assert (found.position.sequence, found.state) == (7, b"sum")
 
 
-def test_a_partition_that_another_reader_has_is_not_taken_by_who_begins_it() -> None:
-    desk = Desk("0")
+def test_a_partition_that_another_reader_has_is_not_begun_and_goes_back_to_who_knows() -> None:
+    desk = handled_to(7, b"sum")
+    desk.ledger.empty_by_hand()
     whole = desk._follow
 
-    def refused(name: str, command: m.Command):  # type: ignore[no-untyped-def]
-        if isinstance(command, m.OpenReader):
-            yield m.ReaderRefused(desk.now, command.partition, command.serial, level=7)
+    def read_by_another(name: str, command: m.Command) -> Iterator[m.Event]:
+        if isinstance(command, m.ResolveStart):
+            yield m.ReaderFailed(desk.now, command.partition, command.serial, "it is read")
         else:
             yield from whole(name, command)
 
-    desk._follow = refused  # type: ignore[method-assign]
-    desk.join("a")
-    desk.look()
-    assert "read-by-others" in desk.reports("a")
-    assert len(desk.operations("a", Release)) == 1
-    assert desk.listing().ownerships["0"].epoch == 1
-    assert desk.reading("a") == []
-    # The other reader has gone: it is tried again.
-    desk._follow = whole  # type: ignore[method-assign]
-    desk.now += 31.0
-    desk.look()
+    desk._follow = read_by_another  # type: ignore[method-assign]
+    desk.join("n")
+    desk.look("n")
+    assert desk.reports("n") == ["start-unknown"]
+    assert "0" not in desk.listing().checkpoints
+    for _ in range(4):
+        desk.look()
     assert desk.reading("a") == ["0"]
+    found = stands(desk)
+    assert (found.position.sequence, found.state) == (7, b"sum")
 
 
 def test_what_another_processor_wrote_meanwhile_goes_before_memory() -> None:

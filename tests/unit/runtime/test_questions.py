@@ -20,6 +20,9 @@ class Late:
         self.asked = 0
         self.may_fail = asyncio.Event()
 
+    async def check_unread(self, _partition: str) -> None:
+        """Nobody reads it."""
+
     async def resolve_start(self, _partition: str, _rewind: object) -> Position:
         self.asked += 1
         if self.asked == 1:

@@ -166,6 +166,13 @@ class Stub:
         found: PartitionEnd = await self._say(PartitionEnd(1, "1", None, NOW))
         return found
 
+    async def check_unread(self, partition: str) -> None:
+        await self._say(None)
+
+    async def identity(self) -> str:
+        found: str = await self._say("hub, created then")
+        return found
+
     async def resolve_start(self, partition: str, rewind: Rewind | None = None) -> Position:
         found: Position = await self._say(BEGINNING)
         return found

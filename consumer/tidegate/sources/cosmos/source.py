@@ -76,6 +76,9 @@ class CosmosSource:
         self._share()
         return found
 
+    async def check_unread(self, partition: PartitionId) -> None:
+        """Nothing: a change feed does not know who reads it."""
+
     async def identity(self) -> str:
         """The container's own id: no other has it. Raises SourceError."""
         return f"container {await self._pages.rid(anew=True)}"
