@@ -91,7 +91,7 @@ def test_members_write_a_deleted_ledger_again_and_nothing_is_passed_over(
             "the checkpoints to be written again",
             group.outputs,
         )
-        wait_until(lambda: group.written > before + 300, 60, "items to be written", group.outputs)
+        wait_until(lambda: group.written > before + 100, 120, "items to be written", group.outputs)
     group.wait_until_all_seen(90)
     group.stop("a", "b")
     assert "were deleted from the ledger" in group.output("a") + group.output("b")

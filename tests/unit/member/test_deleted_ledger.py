@@ -97,7 +97,7 @@ def test_a_container_that_is_missing_for_long_is_waited_for() -> None:
     desk = handled_to(7)
     desk.ledger.empty_by_hand()
     whole = desk._perform
-    desk._perform = lambda _: (None, Refusal.ABSENT)  # type: ignore[method-assign]
+    desk._perform = lambda _: (None, Refusal.ABSENT)  # type: ignore[method-assign, assignment]
     for _ in range(8):
         desk.look()
     assert desk.reading("a") == []
