@@ -1,12 +1,12 @@
 """Whether a member may read: not if its group reads the same source under another host.
 
 The names of a ledger begin with the host of the source. A namespace has several: with and without
-a cluster's suffix, an alias, a private link. Under each a group would begin anew, and old and new
+a cluster's suffix, an alias, a private link. Under each a group would start over, and old and new
 members would take partitions from each other. So the first member records what the source calls
 itself, and a member that reaches the same source by another host is refused.
 
 Rules: it is asked before anything is read, and once; again where the records were deleted while
-members run, and then who runs is in the right. Whoever writes `ledger.host` has said which it is.
+members run; then the running members are right. A written `ledger.host` is the user's decision.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ class Admission:
         if other is not None and not self._takes_over:
             raise SourceRenamedError(
                 f"{self._place} is reached as '{self._host}' now, and this group reads the same "
-                f"source ({identity}) as '{other}': its checkpoints stand under that name, and its "
-                f"members may still run. Write spec.ledger.host: {other} to go on at these "
-                f"checkpoints, or spec.ledger.host: {self._host} to begin anew."
+                f"source ({identity}) as '{other}': its checkpoints are under that name, and its "
+                f"members may still run. Write spec.ledger.host: {other} to continue from these "
+                f"checkpoints, or spec.ledger.host: {self._host} to start over."
             )
         self._is_done = True
 
 
 def earlier_host(records: Iterable[SourceRecord], host: str, identity: str) -> str | None:
-    """The other host that recorded the same source first; None where this one may go on."""
+    """The other host that recorded the same source first; None if this one may continue."""
     same = [each for each in records if each.identity == identity]
     first = min(same, key=lambda each: each.rank, default=None)
     return None if first is None or first.host == host else first.host

@@ -114,8 +114,9 @@ class Checkpoint:
     def is_before(self, epoch: int, begun_at: float | None) -> bool:
         """Whether a checkpoint that is known with these goes before this one.
 
-        Epochs go up, and a partition is begun once: what is not so was deleted and begun anew, or
-        was put back. What has no epoch is another processor's or a hand's, and counts.
+        Epochs go up, and a partition is begun once: anything else was deleted and started over, or
+        was put back. A checkpoint without an epoch is from another processor or a person: it
+        counts.
         """
         if self.epoch <= 0:
             return False
@@ -194,7 +195,7 @@ class Presence:
     open_circuits: frozenset[PartitionId] = frozenset()
     # Checkpoints that it knows, and that are gone from the ledger.
     recalls: Mapping[PartitionId, Recalled] = field(default_factory=lambda: MappingProxyType({}))
-    # When it last wrote a checkpoint again that had been deleted or changed by somebody else, by
+    # When it last wrote a checkpoint again that had been deleted or changed by another client, by
     # the server's clock; 0: never.
     restored_at: float = 0.0
 

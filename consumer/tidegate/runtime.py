@@ -181,7 +181,7 @@ class Runtime:
             await self._pause(pause)
 
     async def _is_admitted(self) -> bool:
-        """Whether this member may read. Raises SourceError where that cannot be told."""
+        """Whether this member may read. Raises SourceError if that is unknown."""
         if self._admission is None:
             return True
         try:
@@ -306,9 +306,9 @@ class Runtime:
             await self._source.check_unread(partition)
         except StolenError as error:
             raise SourceError(
-                f"partition {partition} is read by somebody else, by the same consumer group, and "
+                f"partition {partition} is read by another reader, by the same consumer group, and "
                 "there is no checkpoint of it here: it is left to that reader, and tried again. "
-                "If it reads by another ledger, stop it, or give it a consumer group of its own: "
+                "If it reads by another ledger, stop it, or give it another consumer group: "
                 f"{error}"
             ) from error
 

@@ -38,7 +38,7 @@ RESTORED = "CheckpointsRestored"
 
 # What the ledger says, and nothing else does.
 _OF_LEDGER = frozenset((BALANCED, sizes.BOUND, STUCK, LOSS, BEHIND, RESTORED))
-# How long a restoration is told after it was done.
+# How long a restoration is reported after it was done.
 _TOLD_S = 600.0
 
 # What members believe by themselves, unless they are told otherwise.
@@ -309,14 +309,14 @@ def _restored(view: GroupView) -> Condition:
         return Condition.so(
             RESTORED,
             "WrittenAgain",
-            "Find out who deletes or changes what stands in the ledger: a container or blobs of it "
-            "were deleted, or checkpoints were changed by somebody else, while members ran. They "
+            "Find out who deletes or changes blobs of the ledger: a container or blobs of it "
+            "were deleted, or checkpoints were changed by another client, while members ran. They "
             "have written their checkpoints again, and read on: see "
             f"{view.commands.logs(view.key, sorted(members))}. To move a checkpoint, use "
             f"{view.commands.rewind(view.key)}.",
         )
     return Condition.not_so(
-        RESTORED, "Untouched", "Nobody but the members has written or deleted checkpoints lately."
+        RESTORED, "Untouched", "Only the members have written or deleted checkpoints lately."
     )
 
 

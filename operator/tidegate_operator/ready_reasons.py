@@ -111,10 +111,10 @@ _OF_THE_PODS: dict[str, Reason] = {
     "SourceRenamed": Reason(
         NO,
         "The connection string or `namespace` reaches the same hub or container by another host "
-        "than the group does so far. A consumer that reads under the new name would begin anew, "
+        "than the group does so far. A consumer that reads under the new name would start over, "
         "beside those that run; so it does not begin.",
-        "Write `spec.ledger.host` with the host that the message names, to go on at the group's "
-        "checkpoints; with the new host, to begin anew.",
+        "Write `spec.ledger.host` with the host that the message names, to continue from the "
+        "group's checkpoints; with the new host, to start over.",
     ),
     "ConfigurationRefused": Reason(
         NO,

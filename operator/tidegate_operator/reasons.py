@@ -32,8 +32,8 @@ MEANINGS: Mapping[str, str] = {
     kinds.STUCK: "A handler fails again and again, or does not come back.",
     kinds.LOSS: "Events went before they were handled.",
     kinds.BEHIND: "A partition stands still, because what is stored of it cannot be gone on with.",
-    kinds.RESTORED: "Checkpoints were deleted or changed by somebody else in the last ten minutes, "
-    "and the members have written them again.",
+    kinds.RESTORED: "Another client deleted or changed checkpoints in the last ten minutes, and "
+    "the members have written them again.",
     kinds.PAUSED: "Nothing is read, as was asked.",
 }
 
@@ -169,7 +169,7 @@ REASONS: Mapping[str, Mapping[str, Reason]] = {
         "LedgerNotRead": NOT_READ,
     },
     kinds.RESTORED: {
-        "Untouched": Reason(NO, "Nobody but the members has written or deleted checkpoints."),
+        "Untouched": Reason(NO, "Only the members have written or deleted checkpoints."),
         "WrittenAgain": Reason(
             YES,
             "The container was deleted, or blobs in it, or another program wrote them. Members "

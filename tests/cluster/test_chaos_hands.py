@@ -95,7 +95,7 @@ def test_a_container_that_is_deleted_is_made_and_written_again(chaos: Chaos) -> 
     with chaos.measured() as seen:
         chaos.container.delete_container()
         until(lambda: sequence_again(chaos) >= before[PARTITION].sequence, 60, "the checkpoints")
-        chaos.group.until("it to be told", lambda: chaos.group.is_so("CheckpointsRestored"), 60)
+        chaos.group.until("the condition", lambda: chaos.group.is_so("CheckpointsRestored"), 60)
         chaos.until_settled()
     print(seen.told("container-deleted"))
     chaos.until_kept()

@@ -266,7 +266,7 @@ class Process:
         self.world.clock.after(self.world.hub_latency(), self.in_loop, resolved)
 
     def _is_read_by_another(self, partition: PartitionId) -> bool:
-        """Links of the dead end by themselves: nobody waits for that here."""
+        """Links of dead processes end later: the simulator does not model the wait."""
         who = self.world.hub.reader(partition)
         living = [each.who for each in self.world.processes.values() if not each.is_dead]
         return who != self.who and who in living

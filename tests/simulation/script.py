@@ -47,7 +47,7 @@ class What(StrEnum):
     DELETE_OWNERSHIP = "delete-ownership"
     DELETE_CHECKPOINT = "delete-checkpoint"
     SET_CHECKPOINT_BACK = "set-checkpoint-back"
-    # The container is deleted; for `length_s` it is refused as `then` says: being deleted (busy),
+    # The container is deleted; for `length_s` it is refused as in `then`: being deleted (busy),
     # or not there (absent).
     EMPTY_LEDGER = "empty-ledger"
     # An official processor sets a position and leaves the state; `length_s` later it is rewound.

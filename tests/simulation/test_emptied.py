@@ -110,12 +110,12 @@ def test_what_a_dead_owner_had_is_written_again_by_who_has_seen_it(*, starts_lat
         world = World(script)
         facts = world.run()
         assert facts.settled_at is not None
-        # The newcomer passes over what nobody told it of, until it is told.
+        # The newcomer skips events until it learns of the earlier position.
         assert unhandled(world) == {}
 
 
 def unhandled(world: World) -> dict[str, set[int]]:
-    """The events behind the first one that was handled, and that nobody handled."""
+    """The events behind the first one that was handled, and that no handler finished."""
     handled: dict[str, set[int]] = defaultdict(set)
     for record in world.records:
         if isinstance(record, Handled):

@@ -207,7 +207,7 @@ class Troubles:
         self._by_hand(what, partition, lambda: ledger.delete_by_hand(kind, partition))
 
     def _empty(self, trouble: Trouble) -> None:
-        """Somebody deletes the container."""
+        """Delete the container, like a person does."""
         world = self._world
         world.ledger.empty_by_hand()
         for partition in world.partitions:

@@ -54,7 +54,7 @@ class LedgerWatch:
         self._checkpoints: dict[str, list[Checkpoint]] = {}
 
     def look(self) -> None:
-        """Takes in what stands there now; nothing where somebody has deleted the container."""
+        """Takes in what is there now; nothing if the container was deleted."""
         try:
             rows = list(self._container.list_blobs(include=["metadata"]))
         except ResourceNotFoundError:

@@ -15,8 +15,8 @@ Rules:
 - A partition is new if nobody ever owned it, or if it was given up in order before the oldest
   tenure that now lives: then the group has started again since, and the partition may wait for the
   members that are expected. One whose owner died is an orphan, and waits for nobody.
-- A partition whose checkpoint was deleted goes to the member that knows most of it: what its owner
-  wrote before what others saw, then the higher epoch and the later position.
+- A partition whose checkpoint was deleted goes to the member that knows most of it: a member that
+  wrote it before one that saw it listed, then the higher epoch and the later position.
 - A load is what the owner states, living or dead; where it states nothing yet, what others still
   state; and unknown where nobody does.
 """

@@ -137,7 +137,7 @@ class BlobLedger:
         try:
             await self._container().create_container()
         except ResourceExistsError as problem:
-            # Another member was quicker. While it is being deleted the SDK says the same.
+            # Another member was quicker. While it is being deleted the SDK raises the same.
             if self._refused(problem, "").refusal is Refusal.BUSY:
                 raise
 

@@ -259,7 +259,7 @@ def source_metadata(names: GroupNames, identity: str) -> dict[str, str]:
 
 
 def read_source(row: Row) -> SourceRecord:
-    """The record of a source. One that a hand has spoilt says nothing of any source."""
+    """The record of a source. A damaged record matches no source."""
     host = packing.unescape(row.metadata.get("host", ""))
     identity = packing.unescape(row.metadata.get("identity", ""))
     return SourceRecord(host or row.name.rpartition("/")[2], identity, row.modified_at)

@@ -268,7 +268,7 @@ class MemoryLedger:
         self._delete(kind, key)
 
     def empty_by_hand(self) -> None:
-        """Deletes everything, as somebody who deletes the container does."""
+        """Deletes everything, like the deletion of the container."""
         for kind, key in list(self._blobs):
             self._delete(kind, key)
 

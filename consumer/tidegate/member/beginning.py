@@ -50,7 +50,7 @@ def taken_up(
 def made_again(steps: Steps, partition: PartitionId, lease_id: str) -> Script[tuple[Hold, str]]:
     """Makes an ownership blob that was deleted, and takes it; also gives its ETag.
 
-    FencedError where somebody was quicker: what is remembered is announced then.
+    FencedError if another member was quicker: the member then announces its memory.
     """
     made = yield from steps.insist(CreateOwnership(partition))
     if made.refusal not in (None, Refusal.EXISTS):
@@ -58,6 +58,6 @@ def made_again(steps: Steps, partition: PartitionId, lease_id: str) -> Script[tu
     looked = yield from steps.insist(ReadOwnership(partition))
     row = looked.reply
     if not isinstance(row, Ownership) or row.lease.is_held:
-        raise FencedError("its ownership was deleted, and somebody else has made it again")
+        raise FencedError("its ownership was deleted, and another member has created it again")
     hold = yield from claimed(steps, partition, row.etag, lease_id)
     return hold, row.etag

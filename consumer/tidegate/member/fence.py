@@ -14,9 +14,9 @@ Rules (numbers are those of docs/ledger.md):
   A tenure that begins with a rewind to carry out does that instead.
 - Storage that is busy, or does not answer, is asked again after a pause, as long as we have the
   lease: that is nobody's doing, and no reason to give up the tenure.
-- Epochs only go up while a ledger stands. An ownership that is gone or has a lower epoch than ours,
+- Epochs only go up while a ledger exists. An ownership that is gone or has a lower epoch than ours,
   and a checkpoint that is gone, has a lower epoch than one that we know or was begun later, are of
-  a ledger that was emptied or restored: what we know goes before it.
+  a ledger that was emptied or restored: known contents go before it.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class Progress:
     enqueued_at: float | None = None
     state: bytes | None = None
     rewound_by: str = ""
-    # When the partition was begun at its start position: server time, where it is known.
+    # When the partition was begun at its start position: server time, if it is known.
     begun_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A checkpoint as this member knows it: by a tenure of its own, or from a listing."""
+    """A checkpoint as this member knows it: from one of its tenures, or from a listing."""
 
     epoch: int
     progress: Progress
@@ -98,7 +98,7 @@ class Fence:
         self.committed: Progress | None = None
         # What an earlier tenure, or a listing, knows of the checkpoint.
         self.remembered: Remembered | None = None
-        # The epochs that stood with the last write of each blob.
+        # The epochs of the last write of each blob.
         self._owned_epoch = self._committed_epoch = 0
         # When the last checkpoint was sent.
         self.written_at = float("-inf")
@@ -167,17 +167,17 @@ class Fence:
         return None
 
     def is_anew(self, row: Ownership) -> bool:
-        """Whether it was made anew after ours was deleted."""
+        """Whether it was created again after ours was deleted."""
         return not row.is_foreign and row.epoch < self._owned_epoch
 
     def look(self, refusal: Refusal) -> Script[None]:
-        """Raises GoneError where the ownership was deleted, FencedError where it was not."""
+        """Raises GoneError where the ownership was deleted, FencedError if it was not."""
         if (yield from self.is_gone()):
             raise GoneError
         raise FencedError(f"the lease was lost: {refusal}")
 
     def is_gone(self) -> Script[bool]:
-        """Whether the ownership was deleted, or made anew since."""
+        """Whether the ownership was deleted, or created again since."""
         looked = yield from self._steps.insist(ReadOwnership(self._partition))
         row = looked.reply
         return looked.refusal is None and (not isinstance(row, Ownership) or self.is_anew(row))
@@ -187,7 +187,7 @@ class Fence:
     def touch(self, start: Callable[[], Script[Progress]], ahead: Progress) -> Script[Progress]:
         """Takes the checkpoint over with our epoch; gives where to read on, and the state there.
 
-        `start` says where a partition begins that has no checkpoint, or one of an earlier life;
+        `start` resolves where a partition begins that has no checkpoint, or one of an earlier life;
         `ahead` is how far this tenure has come.
         """
         while True:
@@ -217,7 +217,7 @@ class Fence:
                 return progress
 
     def _known_beyond(self, found: Checkpoint | None, ahead: Progress) -> Progress | None:
-        """What we know of a checkpoint that was deleted, or put back; None where that is not so."""
+        """Known contents of a checkpoint that was deleted, or put back; None if that is not so."""
         known = self.remembered
         if self.committed is not None:
             is_ahead = ahead.position.sequence >= self.committed.position.sequence
@@ -365,7 +365,7 @@ def _state_lost(known: Progress) -> str:
     return (
         "StateLost: the checkpoint was deleted, and its state with it. A member that lives knows "
         f"the position {known.position.sequence} but not the state. Rewind the partition to where "
-        "its state begins anew."
+        "its state can start over."
     )
 
 

@@ -102,7 +102,7 @@ class Member:
         self._told: object = None
         # What this member knows beyond the ledger.
         self._recalls: Mapping[PartitionId, Recalled] = {}
-        # When it last wrote again what somebody else had deleted or changed: server time.
+        # When it last wrote again what another client had deleted or changed: server time.
         self._restored_at = 0.0
         # When a partition of ours was last found gone from the ledger.
         self._emptied_at = float("-inf")
@@ -321,21 +321,21 @@ class Member:
         return self._plan
 
     def _told_restored(self, commands: list[Command], now: float) -> list[Command]:
-        """Notes what was written again; that the ledger was emptied is said once."""
+        """Note restored checkpoints; report an emptied ledger once."""
         found = {each.kind for each in commands if isinstance(each, Report)}
         if found.isdisjoint(_RESTORED):
             return commands
         if self._sight is not None:
             self._restored_at = self._sight.listing.server_time
-        told: list[Command] = []
+        reported: list[Command] = []
         for command in commands:
             if isinstance(command, Report) and command.kind == EMPTIED:
                 was_told = now - self._emptied_at < self._settings.lease_s
                 self._emptied_at = now
                 if was_told:
                     continue
-            told.append(command)
-        return told
+            reported.append(command)
+        return reported
 
     def _keep_loads(self) -> None:
         if self._snapshot is not None:

@@ -1,15 +1,15 @@
 """What a member knows of the ledger, for when blobs of it are deleted. Pure.
 
 Rules:
-- While a ledger stands, a checkpoint does not go away, its epoch does not go down, and it is not
-  begun again. Where that is not so, blobs were deleted or restored, and what is remembered goes
-  before what is there. A checkpoint without an epoch is another processor's or a hand's: what it
+- While a ledger exists, a checkpoint does not go away, its epoch does not go down, and it is not
+  begun again. If that is not so, blobs were deleted or restored, and memory goes
+  before what is there. A checkpoint without an epoch is from another processor or a person: it
   says counts.
-- The owner of a partition writes its blobs again by itself (tenure.py). Whoever has seen that it
+- The owner of a partition writes its blobs again (tenure.py). A member that has seen that it
   had an owner leaves it alone for one lease period.
 - Who joins later has seen nothing, and may begin the partition at its start. So who remembers more
-  than the ledger says announces it, and the plan gives the partition to the one who remembers most.
-- What an owner has written is known with its state; what a listing has shown is known without.
+  than the ledger announces it, and the plan gives the partition to the member that remembers most.
+- An owner's own writes are known with their state; a listing has no states.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Memory:
         self._holders: dict[PartitionId, tuple[MemberName, int]] = {}
         self._gone_at: dict[PartitionId, float] = {}
         self.server_time: float | None = None
-        # Since when the ledger says less than is remembered.
+        # Since when the ledger has less than this member remembers.
         self._beyond_at: dict[PartitionId, float] = {}
 
     def keep(self, partition: PartitionId, known: Remembered | None, now: float) -> None:
@@ -82,7 +82,7 @@ class Memory:
         for partition, row in rows.items():
             _, epoch = self._holders.get(partition, ("", 0))
             if row.epoch < epoch and not row.is_foreign:
-                # Made anew, and not yet by whoever had it.
+                # Created again, and not yet by the member that had it.
                 self._gone_at.setdefault(partition, now)
                 continue
             self._gone_at.pop(partition, None)
@@ -99,7 +99,7 @@ class Memory:
             return
         self._seen[partition] = found
         if found.epoch <= 0 and not is_live:
-            # What another processor or a hand wrote while nobody of ours read it counts.
+            # A write by another processor or a person counts if no member read the partition then.
             self._own.pop(partition, None)
 
     def _is_beyond(self, partition: PartitionId, listing: Listing, sent_at: float) -> bool:
@@ -115,7 +115,7 @@ class Memory:
     def recalled(
         self, partitions: Collection[PartitionId], live: Collection[PartitionId], now: float
     ) -> Mapping[PartitionId, Recalled]:
-        """What this member is to announce: what it knows beyond the ledger."""
+        """Checkpoints that this member announces: they are missing in the ledger."""
         found: dict[PartitionId, Recalled] = {}
         for partition, since in self._beyond_at.items():
             known = self.recall(partition)

@@ -158,7 +158,7 @@ class Membership:
             found is not None
             and found.wants == said.wants
             and found.declines == said.declines
-            # Of many, as many stand there as fit.
+            # Only as many as fit are written.
             and bool(found.recalls) == bool(said.recalls)
             and found.is_leaving == said.is_leaving
             and found.incarnation == said.incarnation

@@ -90,7 +90,7 @@ class Reading:
         self._cause = ""
         self._opened_at = NEVER
 
-        # The checkpoint was deleted: it is written again also where nothing was handled since.
+        # The checkpoint was deleted: it is written again also if nothing was handled since.
         self._is_missing = False
 
     # --- facts, taken in whatever a script waits for

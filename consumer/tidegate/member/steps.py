@@ -32,11 +32,11 @@ class FencedError(Exception):
 
 
 class DoubtError(Exception):
-    """A renewal was refused, or the ownership blob is not listed: the blob says why."""
+    """A renewal was refused, or the ownership blob is not listed: the blob shows why."""
 
 
 class GoneError(Exception):
-    """The ownership blob was deleted, or made anew: memory says what stood in it."""
+    """The ownership blob was deleted, or created again: memory has its contents."""
 
 
 class LapsedError(Exception):

@@ -9,7 +9,7 @@ Rules of this module:
 - When the time is up by our own clock, reading stops; if nobody took the lease, the keeper's next
   renewal brings the tenure back, with a new epoch (rules 1 and 2).
 - A drained hand-over leaves nothing handled that is not in the checkpoint.
-- Where the ownership blob is deleted, its owner makes it again and goes on from memory, also when
+- Where the ownership blob is deleted, its owner makes it again and continues from memory, also when
   it is to leave: the checkpoint may be gone as well.
 """
 
@@ -54,7 +54,7 @@ EMPTIED = "ledger-emptied"
 _EMPTIED = (
     "blobs of this group were deleted from the ledger while members run: each member writes those "
     "of its partitions again, with the positions that it knows. Find out who deleted them. To "
-    "begin anew, use a rewind, or stop all members first."
+    "start over, use a rewind, or stop all members first."
 )
 
 # In these phases an ownership blob that is not listed was deleted.
@@ -99,7 +99,7 @@ class Tenure:
         # To whom it was given, and the ETag of the ownership blob then.
         self.given: tuple[str, str] | None = None
         self.was_halted = False
-        # Made again after its ownership blob was deleted, and the checkpoint does not stand yet.
+        # Made again after its ownership blob was deleted, and the checkpoint is not written yet.
         self._is_made_again = False
         self._doubted: Refusal | None = None
         self._is_given_away = False
@@ -292,7 +292,7 @@ class Tenure:
         self.phase, self.valid_until = Phase.ENDED, NEVER
 
     def _go_on(self) -> Script[None]:
-        """Until the partition is given, the lease is to be proved, or the blob is made again."""
+        """Until the partition is given, the lease must be proved, or the blob is made again."""
         try:
             if self._doubted is not None:
                 yield from self._fence.look(self._doubted)

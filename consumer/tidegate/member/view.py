@@ -113,7 +113,7 @@ def snapshot(
 def _with_recalls(
     listing: Listing, name: MemberName, recalls: Mapping[PartitionId, Recalled]
 ) -> Listing:
-    """A listing in which this member says what it knows now."""
+    """A listing with this member's latest announcement."""
     presence = listing.members.get(name)
     if presence is None or presence.recalls == recalls:
         return listing

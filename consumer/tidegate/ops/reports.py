@@ -65,7 +65,7 @@ REPORTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "start-unknown": ("the source cannot say where a partition starts, or another reader has "
                           "a partition of which this ledger has no checkpoint",
                           "nothing; in the other case, stop that reader, or give it a consumer "
-                          "group of its own"),
+                          "group"),
         "end-unknown": ("the source cannot say where a partition ends: its lag is not known",
                         _BY_ITSELF),
         "source-unreadable": ("the source cannot say which partitions there are", _BY_ITSELF),

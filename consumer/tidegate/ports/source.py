@@ -83,8 +83,10 @@ class Source(Protocol):
         """All partitions that there are now. Raises SourceError."""
 
     async def check_unread(self, partition: PartitionId) -> None:
-        """Raises StolenError where somebody reads a partition that the ledger does not know, as far
-        as the source can tell."""
+        """Raises StolenError if another reader has a partition without a checkpoint.
+
+        As far as the source can tell.
+        """
 
     async def resolve_start(self, partition: PartitionId, rewind: Rewind | None = None) -> Position:
         """Where a partition without a checkpoint begins, or a rewind goes to: a concrete position.

@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 class EndingSource(Source, Protocol):
-    """A source that tells what it is, and how far its partitions have come."""
+    """A source with an identity that reports how far its partitions have come."""
 
     async def end(self, partition: PartitionId) -> PartitionEnd: ...
 
     async def identity(self) -> str:
-        """What the source is, whatever name it is reached by; empty where it does not say.
+        """Identity of the source, under any of its names; empty if it does not say.
 
         Raises SourceError.
         """

@@ -81,7 +81,7 @@ class NativeSource:
         )
 
     async def identity(self) -> str:
-        """The hub's name and when it was created, as it says. Raises SourceError."""
+        """The hub's name and its time of creation. Raises SourceError."""
         token = await self._connector.token()
         return hub_identity(
             await self._ask(lambda key, name: read_hub(key, name, self._hub, token))
@@ -110,7 +110,7 @@ class NativeSource:
             async with asyncio.timeout(self._settings.timeout_s):
                 await reader.open()
         except (SourceError, TimeoutError):
-            # Whatever else is wrong is met, and said, by the reader that is opened next.
+            # The reader that is opened next meets any other error, and reports it.
             return
         finally:
             await reader.close()

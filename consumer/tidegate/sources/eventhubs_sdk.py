@@ -184,7 +184,7 @@ class SdkSource:
             raise _source_error(f"hub '{self._hub}'", error) from error
 
     async def identity(self) -> str:
-        """The hub's name and when it was created, as it says. Raises SourceError."""
+        """The hub's name and its time of creation. Raises SourceError."""
         try:
             facts = await self._client.get_eventhub_properties()
         except EventHubError as error:
@@ -248,7 +248,7 @@ class SdkSource:
             async with asyncio.timeout(_START_LIMIT_S):
                 await reader.open()
         except (SourceError, TimeoutError):
-            # Whatever else is wrong is met, and said, by the reader that is opened next.
+            # The reader that is opened next meets any other error, and reports it.
             return
         finally:
             await reader.close()

@@ -1,4 +1,4 @@
-"""Somebody deletes the container of the ledger, or blobs in it, while members run.
+"""A person deletes the container of the ledger, or blobs in it, while members run.
 
 The members write what they know again. Nothing is lost, no partition changes its owner, and what
 comes again is no more than what was not checkpointed.

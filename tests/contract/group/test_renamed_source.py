@@ -1,4 +1,4 @@
-"""The same hub under another name in the secret: a group goes on, or does not begin.
+"""The same hub under another name in the secret: a group continues, or does not start.
 
 The embedded hub is reached as `localhost` and as `127.0.0.1`, which are two hosts to a ledger as an
 alias or a private link is on Azure.
@@ -49,10 +49,10 @@ def rename(group: CommandGroup) -> tuple[str, str]:
     return old, new
 
 
-def told(group: CommandGroup, host: str) -> Path:
+def with_host(group: CommandGroup, host: str) -> Path:
     """The group file with the host of the ledger written in it."""
     text = group.file.read_text(encoding="utf-8")
-    path = group.folder / f"told-{host.replace(':', '-')}.yaml"
+    path = group.folder / f"host-{host.replace(':', '-')}.yaml"
     path.write_text(
         text.replace("ledger: {", f"ledger: {{host: {json.dumps(host)}, "), encoding="utf-8"
     )
@@ -83,7 +83,7 @@ def test_a_member_under_another_host_is_refused_and_those_who_run_go_on(
     assert group.ended("b") == 78
     said = group.output("b")
     assert f"is reached as '{new}' now" in said
-    assert f"spec.ledger.host: {old} to go on" in said
+    assert f"spec.ledger.host: {old} to continue" in said
     send(group, EVENTS, 2 * EVENTS)
     group.wait_until_seen(2 * PARTITIONS * EVENTS, 60)
     group.stop("a")
@@ -98,7 +98,7 @@ def test_with_the_old_host_written_members_go_on_at_the_checkpoints_beside_those
     send(group, 0, EVENTS)
     group.wait_until_seen(PARTITIONS * EVENTS, 60)
     old, _ = rename(group)
-    group.start("b", file=told(group, old))
+    group.start("b", file=with_host(group, old))
     group.wait_for_output("b", " reading ", 60)
     send(group, EVENTS, 2 * EVENTS)
     group.wait_until_seen(2 * PARTITIONS * EVENTS, 60)
@@ -115,14 +115,14 @@ def test_with_the_new_host_written_a_group_begins_anew_and_takes_nothing_from_wh
     send(group, 0, EVENTS)
     group.wait_until_seen(PARTITIONS * EVENTS, 60)
     _, new = rename(group)
-    group.start("b", file=told(group, new))
+    group.start("b", file=with_host(group, new))
     group.wait_for_output("b", "it is left to that reader", 60)
     send(group, EVENTS, 2 * EVENTS)
     group.wait_until_seen(2 * PARTITIONS * EVENTS, 60)
     assert set(group.counts().values()) == {1}
     assert "fenced" not in group.output("a")
     group.stop("a")
-    # The positions are gone with the name: everything comes again, now that nobody else reads.
+    # The positions are gone with the name: everything comes again, after the old members stopped.
     wait_until(
         lambda: (
             set(group.counts().values()) == {2} and len(group.counts()) == 2 * PARTITIONS * EVENTS

@@ -218,7 +218,7 @@ async def test_a_container_that_is_deleted_is_made_again_by_who_lists(
         await keeping.perform(Renew("0", lease_id, etag))
         with CosmosClient(cosmos.endpoint, cosmos.key) as client:
             client.get_database_client(DATABASE).delete_container("made")
-        # Who only renews finds nothing, and says no more than that.
+        # A ledger that only renews finds nothing.
         assert await refusal(keeping, Renew("0", lease_id, etag)) is Refusal.CHANGED
         assert (await listed(one)).ownerships == {}
         etag, lease_id = await leased(one)

@@ -1,4 +1,4 @@
-"""Records of sources: what a source calls itself, beside the hosts that it was read under."""
+"""Records of sources: the identity of a source, beside the hosts that it was read under."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_a_source_is_recorded_once_and_no_part_of_the_ledger(under: Open) 
     ledger = under(FIRST)
     for _ in range(2):
         assert await record(ledger, HUB) == {FIRST: HUB}
-    assert await record(ledger, "made anew") == {FIRST: "made anew"}
+    assert await record(ledger, "created again") == {FIRST: "created again"}
     await ledger.perform(Join("m", new_id()))
     listing = await listed(ledger)
     assert set(listing.members) == {"m"}
@@ -97,8 +97,8 @@ async def test_a_member_is_admitted_under_the_first_host_and_refused_under_anoth
     with pytest.raises(SourceRenamedError) as refused:
         await admission(SECOND).check(under(SECOND))
     said = str(refused.value)
-    assert f"spec.ledger.host: {FIRST} to go on" in said
-    assert f"spec.ledger.host: {SECOND} to begin anew" in said
+    assert f"spec.ledger.host: {FIRST} to continue" in said
+    assert f"spec.ledger.host: {SECOND} to start over" in said
     await admission(FIRST, is_told=True).check(under(FIRST))
     await admission(SECOND, is_told=True).check(under(SECOND))
     with pytest.raises(SourceRenamedError, match=SECOND):

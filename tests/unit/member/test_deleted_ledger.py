@@ -1,4 +1,4 @@
-"""Blobs of the ledger that are deleted while members run: who knows writes them again."""
+"""Blobs of the ledger that are deleted while members run: their owners write them again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tidegate.ports import (
 LEASE_S = 15.0
 
 
-def stands(desk: Desk, partition: str = "0") -> Checkpoint:
+def stored(desk: Desk, partition: str = "0") -> Checkpoint:
     found = desk.ledger.perform_at(ReadCheckpoint(partition), desk.now)
     assert isinstance(found, Checkpoint)
     return found
@@ -32,17 +32,17 @@ def handled_to(sequence: int, state: bytes | None = None) -> Desk:
     desk.renew("a")
     desk.handled("a", "0", sequence, state)
     desk.look()
-    assert stands(desk).position.sequence == sequence
+    assert stored(desk).position.sequence == sequence
     return desk
 
 
 def test_the_owner_makes_deleted_blobs_again_and_goes_on_from_memory() -> None:
     desk = handled_to(7, b"sum")
-    before = stands(desk)
+    before = stored(desk)
     desk.handled("a", "0", 9, b"more")
     desk.ledger.empty_by_hand()
     desk.look()
-    found = stands(desk)
+    found = stored(desk)
     assert (found.position.sequence, found.state) == (9, b"more")
     assert found.begun_at == before.begun_at
     assert found.epoch > before.epoch
@@ -66,7 +66,7 @@ def test_a_deleted_checkpoint_is_written_again_although_nothing_was_handled_sinc
     desk = handled_to(7, b"sum")
     desk.ledger.delete_by_hand(Kind.CHECKPOINT, "0")
     desk.look()
-    found = stands(desk)
+    found = stored(desk)
     assert (found.position.sequence, found.state) == (7, b"sum")
     assert "checkpoint-restored" in desk.reports("a")
     assert desk.reading("a") == ["0"]
@@ -74,12 +74,12 @@ def test_a_deleted_checkpoint_is_written_again_although_nothing_was_handled_sinc
 
 def test_a_deleted_ownership_alone_costs_no_position() -> None:
     desk = handled_to(7)
-    epoch = stands(desk).epoch
+    epoch = stored(desk).epoch
     desk.ledger.delete_by_hand(Kind.OWNERSHIP, "0")
     desk.look()
     assert desk.reading("a") == ["0"]
-    assert stands(desk).position.sequence == 7
-    assert desk.listing().ownerships["0"].epoch == stands(desk).epoch > epoch
+    assert stored(desk).position.sequence == 7
+    assert desk.listing().ownerships["0"].epoch == stored(desk).epoch > epoch
 
 
 def test_who_is_to_leave_restores_before_it_goes() -> None:
@@ -89,7 +89,7 @@ def test_who_is_to_leave_restores_before_it_goes() -> None:
     for _ in range(8):
         desk.look()
     assert desk.members["a"].is_stopped
-    found = stands(desk)
+    found = stored(desk)
     assert (found.position.sequence, found.state) == (7, b"sum")
 
 
@@ -104,7 +104,7 @@ def test_a_container_that_is_missing_for_long_is_waited_for() -> None:
     desk._perform = whole  # type: ignore[method-assign]
     desk.look()
     assert desk.reading("a") == ["0"]
-    assert stands(desk).position.sequence == 7
+    assert stored(desk).position.sequence == 7
 
 
 def test_others_leave_a_partition_to_its_owner_for_one_lease_period() -> None:
@@ -119,7 +119,7 @@ def test_others_leave_a_partition_to_its_owner_for_one_lease_period() -> None:
     for _ in range(2):
         desk.look("b")
     assert desk.reading("b") == ["0"]
-    assert stands(desk).position.sequence == 7
+    assert stored(desk).position.sequence == 7
 
 
 def test_a_state_that_went_with_its_owner_halts_the_partition_until_a_rewind() -> None:
@@ -138,7 +138,7 @@ def test_a_state_that_went_with_its_owner_halts_the_partition_until_a_rewind() -
     desk.ledger.perform_at(WriteRoster(Roster(rewinds=(rewind,)), ""), desk.now)
     desk.now += 31.0
     desk.look("b")
-    found = stands(desk)
+    found = stored(desk)
     assert (found.position.sequence, found.state, found.rewound_by) == (3, None, "r1")
 
 
@@ -149,14 +149,14 @@ def test_a_newcomer_that_began_anew_hands_the_partition_back_to_who_knows() -> N
     desk.join("n")
     desk.look("n")
     assert desk.reading("n") == ["0"]
-    assert stands(desk).position.sequence == -1
+    assert stored(desk).position.sequence == -1
     desk.handled("n", "0", 12, b"of n")
     for _ in range(4):
         desk.look()
     assert desk.reading("a") == ["0"]
-    found = stands(desk)
+    found = stored(desk)
     assert (found.position.sequence, found.state) == (7, b"sum")
-    # What was told is taken back, and nothing moves any more.
+    # The announcement is withdrawn, and nothing moves any more.
     assert desk.listing().members["a"].recalls == {}
     owner = desk.listing().ownerships["0"].owner
     for _ in range(4):
@@ -176,7 +176,7 @@ def test_the_owners_own_memory_goes_before_what_others_have_seen() -> None:
     # Both know of the position: `b` from a listing, `a` with the state.
     for _ in range(6):
         desk.look()
-    found = stands(desk)
+    found = stored(desk)
     assert (found.position.sequence, found.state) == (7, b"sum")
 
 
@@ -199,7 +199,7 @@ def test_a_partition_that_another_reader_has_is_not_begun_and_goes_back_to_who_k
     for _ in range(4):
         desk.look()
     assert desk.reading("a") == ["0"]
-    found = stands(desk)
+    found = stored(desk)
     assert (found.position.sequence, found.state) == (7, b"sum")
 
 
@@ -210,25 +210,25 @@ def test_what_another_processor_wrote_meanwhile_goes_before_memory() -> None:
     desk.ledger.checkpoint_by_other("0", Position("20", 20), desk.now)
     desk.join("b")
     desk.look("b")
-    assert stands(desk).position.sequence == 20
+    assert stored(desk).position.sequence == 20
 
 
 def test_a_ledger_that_was_put_back_is_brought_on_by_who_knows_more() -> None:
     desk = handled_to(7)
-    found = stands(desk)
-    later = stands(desk)
+    found = stored(desk)
+    later = stored(desk)
     desk.handled("a", "0", 30)
     desk.now += 6.0
     desk.look()
     # A restored backup: an earlier position under an earlier epoch.
     write = WriteCheckpoint(
-        "0", stands(desk).etag, later.position, 0, "backup", begun_at=found.begun_at
+        "0", stored(desk).etag, later.position, 0, "backup", begun_at=found.begun_at
     )
     desk.ledger.perform_at(write, desk.now)
     desk.handled("a", "0", 31)
     desk.now += 6.0
     desk.look()
-    assert stands(desk).position.sequence == 31
+    assert stored(desk).position.sequence == 31
 
 
 def test_a_checkpoint_is_outdone_by_an_earlier_beginning_and_then_by_a_higher_epoch() -> None:
@@ -249,4 +249,4 @@ def test_an_ownership_that_somebody_was_quicker_to_make_is_taken_if_it_is_free()
     desk.ledger.perform_at(CreateOwnership("0"), desk.now)
     desk.look()
     assert desk.reading("a") == ["0"]
-    assert stands(desk).position.sequence == 7
+    assert stored(desk).position.sequence == 7

@@ -1,4 +1,4 @@
-"""Which host of a source a group goes on under, and what becomes of a member under another."""
+"""The host under which a group continues, and members that reach the source by another."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ async def test_a_refusal_names_both_hosts_and_what_to_write() -> None:
 
     ledger = MemoryClient(MemoryLedger(), lambda: 1.0)
     await ledger.perform(RecordSource(HUB))
-    with pytest.raises(SourceRenamedError, match=r"spec\.ledger\.host: memory to go on") as refused:
+    with pytest.raises(
+        SourceRenamedError, match=r"spec\.ledger\.host: memory to continue"
+    ) as refused:
         await Admission(identity, "hub 'h'", "alias", is_told=False).check(ledger)
     assert refused.value.reason == "SourceRenamed"
-    assert "spec.ledger.host: alias to begin anew" in str(refused.value)
+    assert "spec.ledger.host: alias to start over" in str(refused.value)

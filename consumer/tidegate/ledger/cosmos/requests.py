@@ -7,7 +7,7 @@ Rules:
 - A container whose partition key no lease container has is refused before anything is written.
 - Where the partition key is not the item's name it is the writer's own, and is known once the item
   was seen.
-- A container that is deleted while members run is made again where it is to be made at all. Some
+- A container that is deleted while members run is created again if `create` is set. Some
   emulators do not say that it is the container that is missing: a query or the making of an item
   tells.
 """
