@@ -39,7 +39,7 @@ def _as_wanted(view: GroupView, doing: str) -> Condition:
     report = view.steps.scaling
     stands = f"As many stand as are wanted: {counted(view.wanted, 'pod')}."
     if report is None:
-        return Condition.not_so(SCALING, "AsWanted", doing or stands)
+        return Condition.not_so(SCALING, "AsWanted", f"{stands} {doing}".strip())
     said = sentence(report.decision.message)
     if report.decision.bound is not None and report.is_followed:
         return Condition.not_so(SCALING, OUT_OF_REACH, f"{said} {stands}")
@@ -47,7 +47,7 @@ def _as_wanted(view: GroupView, doing: str) -> Condition:
         instead = sentence(report.instead or "scaling.mode is Observe, so nothing is changed")
         would = f"Otherwise there would be {report.decision.replicas}: {report.decision.message}"
         said = f"{instead} {sentence(would)}"
-    return Condition.not_so(SCALING, "AsWanted", doing or f"{stands} {said}")
+    return Condition.not_so(SCALING, "AsWanted", f"{stands} {doing or said}")
 
 
 def bound(view: GroupView) -> Condition:

@@ -34,6 +34,7 @@ from tidegate_operator.scaling.trials import Ceiling
 _LATE_S = 30.0
 # The part of the time for which fewer must have been enough that is waited for still fewer.
 _MOMENT = 1 / 3
+_FOR_FEWER = frozenset((Reason.FEWER, Reason.WAITING, Reason.IDLE))
 _Found = tuple[int, Reason]
 
 
@@ -79,6 +80,9 @@ class _Deciding:
             (found for rule in rules if (found := rule()) is not None),
             (self._sample.replicas, Reason.ENOUGH),
         )
+        if reason in _FOR_FEWER:
+            # Fewer would do: the objective is in reach.
+            self._shortage = None
         stops = self._what_stops()
         if reason is Reason.ENOUGH and stops is not None:
             reason = Reason.HELD

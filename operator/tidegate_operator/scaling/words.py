@@ -149,7 +149,13 @@ class _Saying:
         calm = self._inputs.calm
         window = self._stable(calm) if calm else duration_text(self._policy.idle_s)
         count = "none" if not calm else str(calm)
-        return f"{self._arrives()}: {count} would do, and must have done so for {window}"
+        rate, each = self._inputs.arriving, self._inputs.per_member
+        if rate is not None and each is not None and rate > (calm or 0) * each * _ALIKE and calm:
+            return f"{self._arrives()}, {self._handles()}: fewer must have been enough for {window}"
+        return (
+            f"{self._arrives()}: by what came lately {count} would do, and must have done so for "
+            f"{window}"
+        )
 
     def _unknown(self) -> str:
         known, partitions = self._inputs.known, self._inputs.partitions
@@ -182,8 +188,8 @@ class _Saying:
             return "the last step gained nothing"
         before, after = ceiling.handled
         text = (
-            f"{ceiling.tried} consumers handled {rate_text(after)} events/s, and "
-            f"{rate_text(before)}/s before there were so many"
+            f"{ceiling.tried} consumers handled {rate_text(after)} events/s, as about "
+            f"{ceiling.count} would, and {rate_text(before)}/s before the step"
         )
         slower = ": each event costs more now, so what comes after the group is slower"
         left = max(ceiling.until - self._now, 0.0)

@@ -163,3 +163,11 @@ def test_what_is_wrong_from_the_first_look_on_is_told() -> None:
 def test_a_note_is_no_longer_than_the_api_takes() -> None:
     looks = settled().fail("SettingsInvalid", "x" * 5000).look(after_s=1.0)
     assert [len(notice.note) <= 1024 for notice in looks.notices] == [True]
+
+
+def test_a_pod_that_is_waited_for_is_named_beside_the_size_that_is_wanted() -> None:
+    looks = settled().look(after_s=1.0, steps=Steps(wanted=2, doing="waiting for m1 to join"))
+    assert looks.says("Scaling") == ("False", "AsWanted")
+    assert looks.condition("Scaling").message == (
+        "As many stand as are wanted: 2 pods. Waiting for m1 to join."
+    )

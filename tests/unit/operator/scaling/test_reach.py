@@ -152,3 +152,30 @@ def test_what_lasts_is_asked_for_and_until_then_nobody_calls_it_enough() -> None
     assert world.replicas > 1
     assert texts
     assert all("is enough" not in text for text in texts)
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_fewer_are_not_said_to_do_by_figures_that_say_otherwise(load: str) -> None:
+    world = Traffic(lambda _, second: LOADS[load](second) / 8, partitions=8)
+    for _ in range(600):
+        world.run(2)
+        assert world.last is not None
+        inputs, text = world.last.inputs, world.last.message
+        do = number(re.search(r"(\d+) would do", text))
+        if do is not None and inputs.arriving is not None and inputs.per_member is not None:
+            assert inputs.arriving <= do * inputs.per_member * 1.02 + 1, text
+
+
+def test_while_fewer_would_do_no_objective_is_out_of_reach() -> None:
+    policy = Policy(within_s=None, lag_per_replica=500, max=3)
+    world = Traffic(
+        lambda _, second: (600 if 100 <= second < 260 else 40) / 8, policy=policy, partitions=8
+    )
+    seen = set()
+    for _ in range(400):
+        world.run(2)
+        assert world.last is not None
+        seen.add((world.last.reason, world.last.bound))
+    assert (Reason.HELD, Bound.MAX) in seen
+    assert (Reason.WAITING, None) in seen
+    assert (Reason.WAITING, Bound.MAX) not in seen
