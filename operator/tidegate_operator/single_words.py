@@ -14,7 +14,7 @@ from tidegate_operator.scaling.nouns import Reason
 KEPT: Mapping[str, str] = MappingProxyType(
     {
         Reason.ENOUGH: "What there is handles what arrives, and nothing waits for too long.",
-        Reason.HELD: "More would be asked for, and are of no use: `bound` says why.",
+        Reason.HELD: "More are needed, and are not allowed or of no use: `bound` has the limit.",
         Reason.WAITING: "Fewer would do; whether they have for long enough is not sure yet.",
         Reason.UNKNOWN: "Of one partition at least it is not known how much waits. Fewer are not "
         "asked for.",

@@ -148,6 +148,20 @@ def test_no_line_is_wider_than_the_screen_or_steers_it(columns: int) -> None:
         assert line.text.isprintable()
 
 
+def test_a_long_condition_takes_more_lines_and_ends_with_a_whole_sentence() -> None:
+    document = group()
+    why, remedy = "The Secret 'storage' of namespace 'homes' is not there.", "Create it."
+    message = f"{why} {remedy} {'And so on with many words. ' * 20}"
+    document["status"]["conditions"] = [condition("Ready", "False", "SecretMissing", message)]
+    lines = screen(report_of(document), columns=60, rows=24)
+    at = next(at for at, line in enumerate(lines) if line.text.startswith("Ready"))
+    shown = [line for line in lines[at:] if line.style is Style.BAD]
+    assert 2 <= len(shown) <= 4
+    text = " ".join(line.text for line in shown)
+    assert f"{why} {remedy}" in text
+    assert text.endswith("words. …")
+
+
 def test_what_is_old_says_how_old() -> None:
     lines = screen(report_of(group()), columns=80, rows=24, trouble="no answer", age_s=61.0)
     assert lines[0].text == "no answer (as it was 61 s ago)"
