@@ -53,6 +53,7 @@ def limit_after(limit: int, watched: Watched) -> int:
     return limit * 2 if watched.waiting and (is_idle or is_free) else limit
 
 
-def shared_target_s(target_s: float, limit: int, wanting: int) -> float:
-    """The time for a call while `wanting` calls run or wait: each has a turn within the target."""
-    return target_s * min(limit / wanting, 1.0) if wanting else target_s
+def share(limit: int, wanting: int) -> float:
+    """The share of the target that a call gets while `wanting` calls run or wait: each has a turn
+    within the target."""
+    return min(limit / wanting, 1.0) if wanting else 1.0

@@ -12,12 +12,15 @@ Rules:
   more than half of the target, a batch is as large as makes the call twice as long as that.
 - A call with fewer events than it could have had, because no more were there, never raises the
   size by more than it has proved.
+- A wait for a lock that all partitions share looks like a fixed part, and grows with their batches.
+  So a call that took longer than the target is also compared with the calls beside it: the next
+  one has no more events than would fit if all batches had that size.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 GROWTH = 2
 SHRINKAGE = 4
@@ -53,10 +56,27 @@ class Sizing:
     other: Call | None = None
 
 
-def inherited(sizing: Sizing) -> Sizing:
-    """The sizing of a partition that begins beside others, whose last one this is. With one call
-    more at the same time, each may take longer."""
-    return replace(sizing, most=max(sizing.most // SHRINKAGE, 1))
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The calls of all partitions of a process: the sum of their events and of its squares, and
+    what a call costs by the batches that the events beside it were in."""
+
+    events: int = 0
+    squares: int = 0
+    sizing: Sizing = field(default_factory=Sizing)
+
+
+def joined(together: Together, begun: Together, call: Call, target_s: float) -> Together:
+    """With one more call, which began when it was as `begun`."""
+    events, squares = together.events + call.events, together.squares + call.events**2
+    usual = round((squares - begun.squares) / (events - begun.events))
+    return Together(events, squares, after(together.sizing, Call(usual, call.seconds), target_s))
+
+
+def inherited(together: Together) -> Sizing:
+    """The sizing of a partition that begins beside others. With one call more at the same time,
+    each may take longer."""
+    return replace(together.sizing, most=max(together.sizing.most // SHRINKAGE, 1))
 
 
 def after(sizing: Sizing, call: Call, target_s: float) -> Sizing:
@@ -68,25 +88,28 @@ def after(sizing: Sizing, call: Call, target_s: float) -> Sizing:
         first = call
     if other is not None and not (_are_apart(other, call) and _are_consistent(other, call)):
         other = None
-    fitting = _fitting(call, other, target_s)
-    if other is None and call.events == 1 and call.seconds <= _TRIED_S:
-        # It is not known yet whether fewer events make a call shorter.
-        fitting = max(fitting, GROWTH)
-    proved = min(max(fitting, call.events / SHRINKAGE), call.events * GROWTH)
-    kept = min(fitting, sizing.most)
+    room = _room(call, other, target_s)
+    proved = min(max(room, call.events / SHRINKAGE), call.events * GROWTH)
+    kept = min(room, sizing.most)
     return Sizing(max(int(max(proved, kept)), 1), call, first, other)
 
 
-def fitting(sizing: Sizing, target_s: float) -> int:
-    """The most events of the next batch, if its call should take this long and no longer."""
-    if sizing.last is None:
+def fitting(sizing: Sizing, together: Together, target_s: float, share: float = 1.0) -> int:
+    """The most events of the next batch, if its call should take this share of the target."""
+    last, beside = sizing.last, together.sizing
+    if last is None:
         return sizing.most
-    room = min(_fitting(sizing.last, sizing.other, target_s), sizing.most)
-    return max(int(room), sizing.last.events // SHRINKAGE, 1)
+    room = min(_room(last, sizing.other, target_s * share), sizing.most)
+    if last.seconds > target_s and beside.last is not None:
+        room = min(room, _room(beside.last, beside.other, target_s * share))
+    return max(int(room), last.events // SHRINKAGE, 1)
 
 
-def _fitting(call: Call, other: Call | None, target_s: float) -> float:
+def _room(call: Call, other: Call | None, target_s: float) -> float:
     """How many events a call has room for."""
+    if other is None and call.events == 1 and call.seconds <= _TRIED_S:
+        # It is not known yet whether fewer events make a call shorter.
+        return max(_quotient(target_s, call.event_s), GROWTH)
     event_s, fixed_s = call.event_s, 0.0
     if other is not None:
         few, many = sorted((call, other), key=lambda each: each.events)
@@ -94,6 +117,10 @@ def _fitting(call: Call, other: Call | None, target_s: float) -> float:
         event_s = min(max(slope, 0.0), event_s)
         fixed_s = max(call.seconds - event_s * call.events, 0.0)
     room_s = max(target_s - fixed_s, fixed_s)
+    return _quotient(room_s, event_s)
+
+
+def _quotient(room_s: float, event_s: float) -> float:
     return room_s / event_s if event_s > 0 else math.inf
 
 

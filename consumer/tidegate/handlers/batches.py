@@ -79,18 +79,20 @@ class Batches:
         self._is_late = False
         # A handler of single events is called for a slice of time, however many there are.
         is_sized = self._policy.target_s > 0 and not tools.code.takes_one
-        self._sizing = sizes.inherited(tools.learned.sizing) if is_sized else None
+        self._sizing = sizes.inherited(tools.learned.together) if is_sized else None
 
     @property
     def fitting(self) -> int | None:
         """How many events a call should have at the most; None if there is no such limit."""
         if self._sizing is None:
             return None
-        return sizes.fitting(self._sizing, self._share_s(self._policy.target_s))
+        together, target_s = self._tools.learned.together, self._policy.target_s
+        return sizes.fitting(self._sizing, together, target_s, self._share)
 
-    def _share_s(self, seconds: float) -> float:
-        """What a call may take of the time that others wait for."""
-        return self._tools.turns.share_s(seconds) if self._is_plain else seconds
+    @property
+    def _share(self) -> float:
+        """The share of its time that a call gets while others wait for their turn."""
+        return self._tools.turns.share if self._is_plain else 1.0
 
     def finish(self) -> None:
         self._attempts.finish()
@@ -136,12 +138,12 @@ class Batches:
             todo = self._cut(todo)
             first, end = todo.ranges[0]
             events = batch if end - first == len(batch) else batch[first:end]
-            begun_at = self._tools.clock()
+            begun_at, beside = self._tools.clock(), self._tools.learned.together
             ended = await self._call(events, attempt)
         finally:
             self._end_turn()
         error = ended.error
-        self._learn(events, ended, self._tools.clock() - begun_at)
+        self._learn(sizes.Call(len(events), self._tools.clock() - begun_at), beside, error)
         self._progress.took(events, ended)
         if ended.done:
             self._fact_of_success(events[: ended.done], begun_at)
@@ -171,7 +173,7 @@ class Batches:
     async def _call(self, events: Events, attempt: int) -> Ended:
         try:
             with self._tools.observer.handling(self._context.partition, events):
-                ended = await self._attempts.make(events, attempt, self._share_s(SLICE_S))
+                ended = await self._attempts.make(events, attempt, SLICE_S * self._share)
                 if (error := ended.error) is not None:
                     self._tools.observer.call_failed(error.kind, error.said, error.trace)
         except HungError as hung:
@@ -210,16 +212,16 @@ class Batches:
             return todo
         return deciding.parted(todo, most)
 
-    def _learn(self, events: Events, ended: Ended, seconds: float) -> None:
+    def _learn(self, call: sizes.Call, beside: sizes.Together, error: Raised | None) -> None:
         """Learns from the cost of a call. A failed call says nothing about that; one that took too
         long starts again with one event."""
         if self._sizing is None:
             return
-        if ended.error is None:
-            call = sizes.Call(len(events), seconds)
-            self._sizing = sizes.after(self._sizing, call, self._policy.target_s)
-            self._tools.learned.sizing = self._sizing
-        elif isinstance(ended.error.error, TooSlowError):
+        if error is None:
+            learned, target_s = self._tools.learned, self._policy.target_s
+            learned.together = sizes.joined(learned.together, beside, call, target_s)
+            self._sizing = sizes.after(self._sizing, call, target_s)
+        elif isinstance(error.error, TooSlowError):
             self._sizing, self._is_late = sizes.Sizing(), True
 
     async def _probe(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tidegate.delivery.breaker import Breaker
 from tidegate.delivery.policy import Policy
-from tidegate.delivery.sizing import Sizing
+from tidegate.delivery.sizing import Together
 from tidegate.handlers.context import About
 from tidegate.handlers.loading import UserCode
 from tidegate.handlers.threads import Threads
@@ -20,9 +20,9 @@ from tidegate.ops.observer import Observer
 
 @dataclass(slots=True)
 class Learned:
-    """What calls of this process have taken so far: a partition that comes begins with that."""
+    """The cost of the calls of this process so far: a partition that comes begins with that."""
 
-    sizing: Sizing = field(default_factory=Sizing)
+    together: Together = field(default_factory=Together)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 
-from tidegate.delivery.limit import FEWEST, START, Watched, limit_after, shared_target_s
+from tidegate.delivery.limit import FEWEST, START, Watched, limit_after, share
 
 _LOOK_S = 0.1
 _SLEEP_S = 0.01
@@ -31,9 +31,10 @@ class Turns:
         self._is_watching = False
         self._looked_at = self._cpu_s = 0.0
 
-    def share_s(self, target_s: float) -> float:
-        """The time for a call that is to come, or that has its turn now."""
-        return shared_target_s(target_s, self.limit, self._running + len(self._waiting))
+    @property
+    def share(self) -> float:
+        """The share of the target for the next call, or for one that has its turn now."""
+        return share(self.limit, self._running + len(self._waiting))
 
     def ask(self) -> Turn:
         """A turn to wait for: True when it has come. To give up waiting, set False or cancel it;

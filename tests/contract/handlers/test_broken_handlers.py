@@ -48,7 +48,7 @@ def begins(group: CommandGroup) -> list[int]:
 
 def test_a_member_that_crashes_every_3_s_makes_progress_in_each_life(new_group: NewGroup) -> None:
     """Of a checkpoint every 60 s alone, none would ever be written."""
-    delivery = "{checkpoint: {everySeconds: 60}, batch: {maxEvents: 10}}"
+    delivery = "{checkpoint: {everySeconds: 60}, batch: {maxEvents: 10, targetSeconds: 0}}"
     group = new_group(CRASHES, partitions=1, delivery=delivery)
     group.send("0", 0, 200)
     for life in range(4):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.delivery.limit import START, SWITCH_S, Watched, limit_after, shared_target_s
+from tidegate.delivery.limit import START, SWITCH_S, Watched, limit_after, share
 
 ONE_COMPUTES = Watched((0.0012, 0.0011, 0.0013, 0.0011, 0.0012), 0.99, 15)
 SIXTEEN_COMPUTE = Watched((0.016, 0.007, 0.022, 0.012, 0.060), 0.99, 0)
@@ -63,6 +63,6 @@ def test_one_call_at_least_may_always_run_and_a_look_at_most_doubles_or_halves(
 def test_the_turns_of_all_who_want_one_come_round_within_the_target(
     limit: int, wanting: int, target_s: float
 ) -> None:
-    each_s = shared_target_s(target_s, limit, wanting)
+    each_s = target_s * share(limit, wanting)
     assert 0 <= each_s <= target_s
     assert each_s * max(wanting, limit) / limit <= target_s * 1.000001

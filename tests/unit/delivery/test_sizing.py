@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from heapq import heapify, heappop, heappush
+from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.delivery.sizing import GROWTH, SHRINKAGE, Call, Sizing, after, inherited
+from tidegate.delivery.sizing import (
+    GROWTH,
+    SHRINKAGE,
+    Call,
+    Sizing,
+    Together,
+    after,
+    fitting,
+    inherited,
+    joined,
+)
 
 TARGET_S = 1.0
 MOST = 500
@@ -135,8 +148,8 @@ def test_one_event_that_takes_long_keeps_a_burst_small() -> None:
 
 def test_a_partition_that_comes_begins_with_a_quarter_of_what_others_have() -> None:
     *_, (sizing, _) = lived(20, 0.0, 0.01)
-    assert inherited(sizing) == replace(sizing, most=sizing.most // 4)
-    assert inherited(Sizing()).most == 1
+    assert inherited(Together(sizing=sizing)) == replace(sizing, most=sizing.most // 4)
+    assert inherited(Together()).most == 1
 
 
 @given(st.lists(st.tuples(st.integers(1, 600), st.floats(0.5, 2.0)), min_size=30, max_size=60))
@@ -154,3 +167,67 @@ def test_noise_and_batches_of_any_size_leave_a_call_within_a_few_times_the_targe
         longest_s = max(longest_s, call.seconds)
         sizing = after(sizing, call, TARGET_S)
     assert longest_s <= 4 * GROWTH * TARGET_S
+
+
+def beside(
+    partitions: int,
+    fixed_s: float,
+    event_s: float,
+    *,
+    is_locked: bool = True,
+    trickles: int = 0,
+    seconds: float = 60.0,
+) -> tuple[list[float], list[float]]:
+    """Partitions that always have enough events, and some that get one every 20 ms, each call
+    under one lock or not: events a second of each, and its longest call after a while."""
+    sizings, together = [Sizing()] * partitions, Together()
+    handled, longest_s = [0] * partitions, [0.0] * partitions
+    free_at, noise = 0.0, Random(1)
+    due: list[tuple[float, int, int]] = [(0.0, number, number) for number in range(partitions)]
+    running: dict[int, tuple[float, Call, Together]] = {}
+    heapify(due)
+    while due and due[0][0] < seconds:
+        at, _, number = heappop(due)
+        if number in running:
+            begun_at, call, begun = running.pop(number)
+            together = joined(together, begun, call, TARGET_S)
+            sizings[number] = after(sizings[number], call, TARGET_S)
+            handled[number] += call.events
+            if begun_at > seconds / 4:
+                longest_s[number] = max(longest_s[number], call.seconds)
+            if number >= partitions - trickles:
+                heappush(due, (at + 0.02, len(due), number))
+                continue
+        is_trickle = number >= partitions - trickles
+        events = 1 if is_trickle else min(fitting(sizings[number], together, TARGET_S), MOST)
+        work_s = (fixed_s + event_s * events) * noise.uniform(0.9, 1.1)
+        ends_at = (max(free_at, at) if is_locked else at) + work_s
+        free_at = ends_at if is_locked else free_at
+        running[number] = at, Call(events, ends_at - at), together
+        heappush(due, (ends_at, len(due), number))
+    return [events / seconds for events in handled], longest_s
+
+
+@pytest.mark.parametrize("partitions", [4, 16])
+@pytest.mark.parametrize("event_s", [0.05, 0.01, 0.001])
+def test_partitions_that_wait_for_one_lock_get_about_the_same_and_their_calls_stay_short(
+    partitions: int, event_s: float
+) -> None:
+    rates, longest_s = beside(partitions, 0.0, event_s)
+    assert sum(rates) > 0.95 / event_s
+    assert max(rates) < 5 * min(rates)
+    assert max(longest_s) < 5 * TARGET_S
+
+
+def test_a_fixed_cost_under_a_lock_does_not_make_batches_small() -> None:
+    rates, _ = beside(16, 0.3, 0.0001, seconds=300.0)
+    assert sum(rates) > 0.7 * MOST / (0.3 + MOST * 0.0001)
+
+
+@pytest.mark.parametrize(("fixed_s", "event_s"), [(0.0, 0.0002), (0.05, 0.0001), (0.0, 0.01)])
+def test_a_busy_partition_is_not_held_down_by_others_that_have_few_events(
+    fixed_s: float, event_s: float
+) -> None:
+    rates, _ = beside(16, fixed_s, event_s, is_locked=False, trickles=15)
+    size = min(TARGET_S / event_s, MOST)
+    assert rates[0] > 0.8 * size / (fixed_s + size * event_s)
