@@ -3,7 +3,8 @@
 Rules: a listing has no bodies, and so cannot show it. Only the checkpoints of partitions that have
 had no owner for a while are read, a few in a round, and each again only when it has changed. Of a
 state it is kept that there is one: a group whose size is 0 may have a gigabyte of them. Where one
-read fails the round reads no other, so that storage that hangs does not keep it for long.
+read fails the round reads no other, and where storage has not answered yet it reads none, so that
+storage that hangs does not keep it for long.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ async def with_wholes(
         for partition in lonely
         if _is_due(wholes.read.get(partition), listed[partition].etag, now)
     )
-    for partition in due[:_IN_A_ROUND]:
+    for partition in due[:_IN_A_ROUND] if view.unanswered_since is None else ():
         try:
             found = await ledgers.read(key, ReadCheckpoint(partition))
         except LedgerError:

@@ -251,8 +251,10 @@ def _loss(view: GroupView) -> Condition:
             f"Retention has passed what was not handled: {'; '.join(told)}{more}. Reading goes on "
             "at the oldest event that is left. Want more pods, or keep events longer.",
         )
-    if view.partitions and not view.lag.total.known:
-        return Condition.unknown(LOSS, "LagUnknown", "It is not known how far the group is behind.")
+    unknown = [p for p, each in view.lag.partitions.items() if each.lag.events is None]
+    if unknown:
+        what = "the group" if len(unknown) == len(view.partitions) else partitions_text(unknown)
+        return Condition.unknown(LOSS, "LagUnknown", f"It is not known how far {what} is behind.")
     return Condition.not_so(LOSS, "NothingLost", "The source has all that is not handled yet.")
 
 

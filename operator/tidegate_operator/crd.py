@@ -36,9 +36,11 @@ COLUMNS: tuple[tuple[str, str, str, str, int], ...] = (
     ("Behind", ".status.behind", "string", "How long the oldest of them has waited.", 0),
     ("Status", ".status.state", "string", "How it stands.", 0),
     ("Age", ".metadata.creationTimestamp", "date", "Since when there is this group.", 0),
+    ("Deleted", ".metadata.deletionTimestamp", "date", "Since when it is being deleted.", 0),
     ("Hub", ".spec.source.eventHubs.hub", "string", "The event hub.", 1),
     ("Consumer Group", ".spec.source.eventHubs.consumerGroup", "string", "The hub's group.", 1),
     ("Container", ".spec.source.cosmos.container", "string", "The Cosmos container.", 1),
+    ("Observed", ".status.observedTime", "date", "When the operator saw it like this.", 1),
     ("Message", ".status.message", "string", "Why it is so.", 1),
 )
 

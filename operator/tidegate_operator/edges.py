@@ -156,6 +156,8 @@ class Notes:
     wrote: Wrote | None = None
     # A trouble of the group that may pass without help, until it gets an Event.
     passing: Passing | None = None
+    # Seconds until a status that waits will be written, if that is soon.
+    tell_in_s: float | None = None
     # Events that could not be written yet.
     unsaid: tuple[Unsaid, ...] = ()
     # What was refused, and when it may be tried again.

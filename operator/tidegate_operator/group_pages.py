@@ -4,7 +4,8 @@ Rules:
 - It is told from what the watches have told, and costs no request to anybody. Every operator
   answers, also one that does not lead: the figures are those that the leader has written.
 - Where they may be old nothing is told, and the page says why: while nobody leads, for a moment
-  after somebody new does, while the watch is silent, and of a group whose status cannot be written.
+  after somebody new does, while the watch is silent, and of a group whose status cannot be written
+  or is stale.
 - The page is 200 where the lag is known, else 503 with the reason in words: who scales by it then
   knows that it is not 0.
 """
@@ -12,7 +13,8 @@ Rules:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -20,7 +22,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from tidegate.lag import LagKind
 from tidegate.ops.serving import Page
 from tidegate_operator.cache import Cache
-from tidegate_operator.kinds import CONSUMER_GROUP
+from tidegate_operator.freshness import stale_text
+from tidegate_operator.kinds import CONSUMER_GROUP, Document
 from tidegate_operator.leader import Leader
 from tidegate_operator.model import GroupKey
 from tidegate_operator.outside import outside_of, why_unknown
@@ -67,6 +70,8 @@ class GroupPages:
     watches: Watches
     leader: Leader
     untold: Untold
+    # Seconds since 1970, by which statuses say when the group was seen.
+    wall: Callable[[], float] = time.time
 
     def answer(self, parts: Mapping[str, str]) -> Page:
         """What is told of one group."""
@@ -78,7 +83,7 @@ class GroupPages:
         if document is None:
             text = f"there is no ConsumerGroup {key} in what this operator looks after\n"
             return Page(text, 404)
-        why = self._why_untold(key) or why_unknown(document)
+        why = self._why_untold(key, document) or why_unknown(document)
         if why:
             return Page(f"ConsumerGroup {key}: {why}\n", 503)
         text = json.dumps(outside_of(document).document())
@@ -89,7 +94,7 @@ class GroupPages:
         told = [] if self._why_old() else [
             (key, outside_of(document))
             for key, document in self.cache.documents()
-            if not self._why_untold(key)
+            if not self._why_untold(key, document)
         ]  # fmt: skip
         for figure, (name, meaning) in _GAUGES.items():
             family = GaugeMetricFamily(name, meaning, labels=_LABELS)
@@ -125,6 +130,8 @@ class GroupPages:
             )
         return ""
 
-    def _why_untold(self, key: GroupKey) -> str:
+    def _why_untold(self, key: GroupKey, document: Document) -> str:
         why = self.untold.groups.get(key)
-        return f"its status cannot be written: {why}" if why is not None else ""
+        if why is not None:
+            return f"its status cannot be written: {why}"
+        return stale_text(document, self.wall())

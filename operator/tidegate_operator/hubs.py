@@ -1,8 +1,9 @@
 """What the sources themselves say of their partitions, for groups whose members cannot say it.
 
 Rules:
-- Asked rarely: at the start, while no member lives each `ends_every_s`, else now and then for
-  partitions that were added. One connection, all questions on it at once, and it is closed.
+- Asked rarely: at the start, each `ends_every_s` while no member lives or a partition has no
+  reader, else now and then for partitions that were added. One connection, all questions on it at
+  once, and it is closed.
 - A group that has no pods until an event comes sleeps: its source is asked each `asleep_every_s`,
   all that time on one connection. Its round is woken where something has come.
 - Groups that read one hub, and are let in with the same credentials, ask it once for all of them:
@@ -123,15 +124,18 @@ class Hubs:
         is_anybody_alive: bool,
         is_asleep: bool = False,
         listing: Listing | None = None,
+        unread_since: float | None = None,
     ) -> tuple[Ends | None, Failure | None]:
         """The newest that the source said, which is asked again if it is time.
 
         The listing says where a group stands in a container, behind which that is asked.
+        `unread_since` is the time at which a partition lost its reader: an older answer does not
+        count for it.
         """
         shelf = self._shelf(key, setup)
         shelf.listing = listing or shelf.listing
         every_s = _SELDOM_S if is_anybody_alive else self._settings.ends_every_s
-        if shelf.failure is not None:
+        if shelf.failure is not None or unread_since is not None:
             every_s = self._settings.ends_every_s
         if is_asleep and not is_anybody_alive:
             shelf.asleep.add(key)
@@ -139,6 +143,7 @@ class Hubs:
             shelf.asleep.discard(key)
         # An answer out of the future is one before the clock was set back.
         is_due = not 0.0 <= self._now() - shelf.asked_at < every_s
+        is_due |= unread_since is not None and shelf.asked_at < unread_since
         if is_due:
             shelf.waiting.add(key)
         if shelf.asking is None and (is_due or key in shelf.asleep):

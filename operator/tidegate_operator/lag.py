@@ -6,6 +6,10 @@ Rules:
   nothing; neither does an end of the source that is older.
 - What is handled is what the owner says or what the checkpoint says, whichever is more. Without a
   checkpoint the lag is estimated from the start; without a listing that is fresh, it is unknown.
+- If a partition has no reader, only the source can give its end. This holds for a partition without
+  an owner, for one that its owner cannot read, and for a paused one. An end from before does not
+  count, because events have arrived since.
+- The lag of a position that the source does not know is unknown.
 - One partition's failure is its own: the total says of how many partitions it is the sum.
 
 `GroupLag` is also what is remembered from one look to the next, so that a partition that is being
@@ -15,7 +19,7 @@ partition has had nobody who reads it. After a restart it is built anew within a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -33,13 +37,17 @@ from tidegate.lag import (
 )
 from tidegate.ledger import survey
 from tidegate.ledger.findings import FOREIGN_ALIVE_S, natural
-from tidegate.model import Figures, Listing, MemberName, PartitionId
+from tidegate.model import Figures, Listing, MemberName, PartitionId, Presence
+from tidegate.ports import lost_position
 from tidegate.ports.lineage import FLAT, Tiling, place_in
 from tidegate.sources.start import Start
 from tidegate_operator.model import Observation
 
 # What is older than this is not said any more.
 COUNTS_S = 60.0
+# A partition without an owner for less than the first is in a handover. It keeps an end that is
+# younger than the second.
+_ON_ITS_WAY_S, _KEPT_S = 5.0, 15.0
 _NOTHING = Listing({}, {}, {}, None, 0.0)
 NONE: frozenset[PartitionId] = frozenset()
 
@@ -52,6 +60,8 @@ class KnownEnd:
     known_at: float
     enqueued_at: float | None = None
     begins_at: int | None = None
+    # The operator has it from the source, not from a member.
+    is_of_source: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +89,35 @@ class GroupLag:
     clear_at: Mapping[PartitionId, float] = field(default_factory=lambda: MappingProxyType({}))
     # Since when nobody reads a partition that is to be read.
     unowned_since: Mapping[PartitionId, float] = field(default_factory=lambda: MappingProxyType({}))
+    # The time since which a partition has no reader: it has no owner, or an owner that cannot read.
+    unread_since: Mapping[PartitionId, float] = field(default_factory=lambda: MappingProxyType({}))
+    # The ones among them that are not in a handover.
+    lonely: frozenset[PartitionId] = frozenset()
+
+    @property
+    def lonely_since(self) -> float | None:
+        """The time at which the latest of them lost its reader; None without any."""
+        return max((self.unread_since[partition] for partition in self.lonely), default=None)
 
 
 def lag_of_group(observation: Observation, start: Start, before: GroupLag | None) -> GroupLag:
     """The lag as it is known now; `before` is the answer of the look before this one."""
     listing = listing_of(observation)
     figures = dict(_figures(observation, listing)) if listing is not None else {}
-    ends = _ends(observation, figures, before)
+    known = known_partitions(observation)
+    owners = owners_of(listing, known) if listing is not None else {}
+    unreadable = unreadable_partitions(listing, owners)
+    unread_since = _unread_since(observation, listing, known, owners.keys() - unreadable, before)
+    lonely = frozenset(
+        partition
+        for partition, since in unread_since.items()
+        if partition in unreadable or observation.now - since >= _ON_ITS_WAY_S
+    )
+    ends = _ends(observation, figures, before, unread_since, lonely)
+    lost = _lost(observation, unreadable, ends, listing, lonely)
     known_clear = before.clear_at if before is not None else {}
     partitions: dict[PartitionId, PartitionLag] = {}
     clear_at: dict[PartitionId, float] = {}
-    known = known_partitions(observation)
     unsettled: frozenset[PartitionId] = NONE
     if listing is not None and observation.lineage is not FLAT:
         tiling = tiling_of(observation)
@@ -105,6 +133,8 @@ def lag_of_group(observation: Observation, start: Start, before: GroupLag | None
             partition, listing, figures.get(partition), ends.get(partition), clear, start,
             observation.now,
         )  # fmt: skip
+        if partition in lost:
+            found = replace(found, lag=UNKNOWN_LAG, is_lossy=False)
         if partition in unsettled:
             found = replace(found, lag=rough(found.lag))
         if observation.lineage is not FLAT:
@@ -118,7 +148,9 @@ def lag_of_group(observation: Observation, start: Start, before: GroupLag | None
         total=total(each.lag for each in partitions.values()),
         ends={partition: ends[partition] for partition in partitions if partition in ends},
         clear_at=clear_at,
-        unowned_since=_unowned_since(observation, listing, known, before),
+        unowned_since=_unowned_since(observation, listing, known, owners, before),
+        unread_since=unread_since,
+        lonely=lonely,
     )
 
 
@@ -175,6 +207,24 @@ def owner_of(listing: Listing, partition: PartitionId) -> MemberName | None:
     return row.owner.name if is_owned else None
 
 
+def owners_of(listing: Listing, partitions: Iterable[PartitionId]) -> dict[PartitionId, MemberName]:
+    """The owner of each partition that has one."""
+    found = ((partition, owner_of(listing, partition)) for partition in partitions)
+    return {partition: owner for partition, owner in found if owner is not None}
+
+
+def unreadable_partitions(
+    listing: Listing | None, owners: Mapping[PartitionId, MemberName]
+) -> dict[PartitionId, Presence]:
+    """The partitions that their owners report as unreadable, with these owners."""
+    members = listing.members if listing is not None else {}
+    return {
+        partition: members[owner]
+        for partition, owner in owners.items()
+        if owner in members and partition in members[owner].unread
+    }
+
+
 def _figures(
     observation: Observation, listing: Listing
 ) -> Iterator[tuple[PartitionId, tuple[Figures, float]]]:
@@ -200,19 +250,25 @@ def _ends(
     observation: Observation,
     figures: Mapping[PartitionId, tuple[Figures, float]],
     before: GroupLag | None,
+    unread_since: Mapping[PartitionId, float],
+    lonely: frozenset[PartitionId],
 ) -> dict[PartitionId, KnownEnd]:
-    """The newest end that is known of each partition.
+    """The newest known end of each partition that still counts.
 
     One of the future was told before the clock was set back, and hides none that is told now.
     """
-    now, ends = observation.now, {}
-    if before is not None:
-        ends = {partition: end for partition, end in before.ends.items() if end.known_at <= now}
+    now, ends = observation.now, dict[PartitionId, KnownEnd]()
 
     def note(partition: PartitionId, end: KnownEnd) -> None:
-        known = ends.get(partition)
+        since, known = unread_since.get(partition), ends.get(partition)
+        if since is not None and not _counts(end, since, now, is_lonely=partition in lonely):
+            return
         if known is None or known.known_at <= end.known_at:
             ends[partition] = end
+
+    for partition, remembered in before.ends.items() if before is not None else ():
+        if remembered.known_at <= now:
+            note(partition, remembered)
 
     for partition, (found, said_at) in figures.items():
         if found.end is not None:
@@ -220,10 +276,20 @@ def _ends(
     for partition, said in observation.ends.partitions.items() if observation.ends else ():
         if said is not None and observation.ends is not None:
             begins_at = observation.ends.begins.get(partition, said.begins_at)
-            note(partition, KnownEnd(said.sequence, said.known_at, said.enqueued_at, begins_at))
+            end = KnownEnd(
+                said.sequence, said.known_at, said.enqueued_at, begins_at, is_of_source=True
+            )
+            note(partition, end)
     return {
         partition: end for partition, end in ends.items() if 0.0 <= now - end.known_at <= COUNTS_S
     }
+
+
+def _counts(end: KnownEnd, unread_since: float, now: float, *, is_lonely: bool) -> bool:
+    """Whether an end still counts for a partition without a reader."""
+    if is_lonely:
+        return end.is_of_source and end.known_at >= unread_since
+    return end.is_of_source or now - end.known_at <= _KEPT_S
 
 
 # --- one partition
@@ -286,6 +352,7 @@ def _unowned_since(
     observation: Observation,
     listing: Listing | None,
     partitions: Sequence[PartitionId],
+    owned: Collection[PartitionId],
     before: GroupLag | None,
 ) -> dict[PartitionId, float]:
     """Since when nobody has read each partition that is to be read."""
@@ -293,8 +360,45 @@ def _unowned_since(
     if listing is None:
         return dict(since)
     paused = paused_partitions(observation)
-    return {
-        partition: min(since.get(partition, observation.now), observation.now)
-        for partition in partitions
-        if partition not in paused and owner_of(listing, partition) is None
+    return _since(since, (p for p in partitions if p not in paused and p not in owned), observation)
+
+
+def _unread_since(
+    observation: Observation,
+    listing: Listing | None,
+    partitions: Sequence[PartitionId],
+    read: Collection[PartitionId],
+    before: GroupLag | None,
+) -> dict[PartitionId, float]:
+    """The time since which each partition has no reader, paused ones included."""
+    since = before.unread_since if before is not None else {}
+    if listing is None:
+        return dict(since)
+    return _since(since, (p for p in partitions if p not in read), observation)
+
+
+def _since(
+    before: Mapping[PartitionId, float], partitions: Iterable[PartitionId], seen: Observation
+) -> dict[PartitionId, float]:
+    return {partition: min(before.get(partition, seen.now), seen.now) for partition in partitions}
+
+
+def _lost(
+    observation: Observation,
+    unreadable: Mapping[PartitionId, Presence],
+    ends: Mapping[PartitionId, KnownEnd],
+    listing: Listing | None,
+    lonely: frozenset[PartitionId],
+) -> frozenset[PartitionId]:
+    """The partitions with a stored position that the source does not know: by the report of the
+    owner, by the answer of the source, or because it is beyond the last event."""
+    of_source = observation.ends.lost if observation.ends is not None else {}
+    by_owner = {p for p, member in unreadable.items() if lost_position(member.trouble)}
+    is_flat = observation.lineage is FLAT
+    checkpoints = listing.checkpoints if listing is not None and is_flat else {}
+    beyond = {
+        partition
+        for partition in lonely & ends.keys() & checkpoints.keys()
+        if checkpoints[partition].position.sequence > ends[partition].sequence
     }
+    return frozenset({*of_source, *by_owner, *beyond})

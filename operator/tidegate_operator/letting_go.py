@@ -19,6 +19,7 @@ from tidegate.balance.listed import alive_members
 from tidegate.ports import LedgerError
 from tidegate_operator.edges import Edges, Notes, Seen, failure_since
 from tidegate_operator.facts import seconds_of
+from tidegate_operator.freshness import FINALIZER
 from tidegate_operator.kinds import CONSUMER_GROUP, DEPLOYMENT
 from tidegate_operator.kube_errors import Conflict, Invalid, KubeError, NotThere
 from tidegate_operator.model import Failure, LedgerTrouble
@@ -26,7 +27,6 @@ from tidegate_operator.spec import OnDelete
 from tidegate_operator.wording import stopped
 from tidegate_operator.workers import Round
 
-FINALIZER = "tidegate.dev/ledger"
 # What the Event says: what became of the ledger.
 ERASED, LEFT = "LedgerErased", "LedgerLeft"
 _FINALIZER_TRY = "finalizer"

@@ -135,20 +135,32 @@ class LedgerTrouble(StrEnum):
     INVALID = "LedgerInvalid"
 
 
+# After this time without a good answer to a request, earlier answers of storage no longer count.
+# Together with the tick of a settled group (5 s) and the status write, this is within 10 s.
+SILENT_S = 3.0
+
+
 @dataclass(frozen=True, slots=True)
 class LedgerView:
     """The newest listing, and when by the operator's clock it was asked for."""
 
     listing: Listing
     asked_at: float
+    # The send time of the first request without an answer; None while storage answers.
+    unanswered_since: float | None = None
 
     def is_of(self, now: float, within_s: float) -> bool:
-        """Whether it was asked for no longer ago than that.
+        """Whether it was asked for no longer ago than that, and storage answers.
 
         Both times are of one clock. A listing of the future says that it was set back, and then
         nobody knows how old the listing is.
         """
-        return 0.0 <= now - self.asked_at <= within_s
+        return 0.0 <= now - self.asked_at <= within_s and not is_silent(self.unanswered_since, now)
+
+
+def is_silent(unanswered_since: float | None, now: float) -> bool:
+    """Whether storage has left a request without an answer for too long."""
+    return unanswered_since is not None and now - unanswered_since >= SILENT_S
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
     if document is None:
         return None
     spec, failures = _spec(document, notes, edges.now())
+    others: tuple[Failure, ...] = ()
     sight: Sight | None = None
     view: LedgerView | None = None
     ends: Ends | None = None
@@ -56,9 +57,8 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
         failures += sight.failures
         failures += open_group(edges, key, notes, spec, sight)
         is_settled = _is_settled(edges.cache.known(key), notes)
-        view, trouble = await edges.ledgers.look(key, is_settled=is_settled)
+        view, _ = await edges.ledgers.look(key, is_settled=is_settled)
         view = await with_wholes(edges.ledgers, key, view, notes.lag, notes.wholes, edges.now())
-        failures += (trouble,) if trouble is not None else ()
     if notes.setup is not None:
         is_alive = view is not None and is_anybody_alive(view.listing)
         ends, trouble = edges.hubs.look(
@@ -67,12 +67,17 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
             is_anybody_alive=is_alive,
             is_asleep=_is_asleep(notes),
             listing=view.listing if view is not None else None,
+            unread_since=notes.lag.lonely_since if notes.lag is not None else None,
         )
-        failures += (trouble,) if trouble is not None else ()
+        others += (trouble,) if trouble is not None else ()
     deployment = edges.cache.known(key).deployment
     alive = alive_members(view.listing) if view is not None else None
     workload = await workload_of(edges, key, notes, deployment, alive)
-    failures += workload.failures
+    others += workload.failures
+    if spec is not None:
+        # Storage may have fallen silent since it was asked.
+        view, trouble = _as_it_stands(edges, key, view)
+        failures += (trouble,) if trouble is not None else ()
     known = edges.cache.known(key)
     document = known.document or document
     observation = Observation(
@@ -84,7 +89,7 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
         ledger=view,
         now=edges.now(),
         ends=ends,
-        failures=failures,
+        failures=(*failures, *others),
         is_deleting=bool(document["metadata"].get("deletionTimestamp")),
         said=(document.get("status") or {}).get("scaling"),
         spark=workload.spark,
@@ -103,6 +108,16 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
         sight=sight,
         can_be_rendered=not notes.troubles.keys() & {"SpecInvalid", "SettingsInvalid", SHARED},
     )
+
+
+def _as_it_stands(
+    edges: Edges, key: GroupKey, view: LedgerView | None
+) -> tuple[LedgerView | None, Failure | None]:
+    """The view, with what is known now of whether storage answers."""
+    newest, trouble = edges.ledgers.standing(key)
+    if view is None or newest is None:
+        return view, trouble
+    return replace(view, unanswered_since=newest.unanswered_since), trouble
 
 
 def _is_settled(known: Known, notes: Notes) -> bool:

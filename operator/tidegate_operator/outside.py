@@ -17,6 +17,7 @@ from typing import Any
 
 from tidegate.lag import LagKind
 from tidegate_operator.condition import conditions_in
+from tidegate_operator.freshness import is_deleting
 from tidegate_operator.readiness import READY
 from tidegate_operator.waiting import behind_s, drain_s
 from tidegate_operator.wording import counted
@@ -66,8 +67,8 @@ class Outside:
     unread: int | None = field(
         metadata=_said(
             "unread",
-            "How many of them nobody reads although somebody should: paused ones do not count, and "
-            "none does where no consumer is wanted.",
+            "How many of them have no reader and should have one, with an owner or without. "
+            "Paused ones do not count, and none does if no consumer is wanted.",
         )
     )
 
@@ -79,9 +80,9 @@ class Outside:
 
 def outside_of(document: Mapping[str, Any]) -> Outside:
     """A ConsumerGroup, from outside."""
-    status, spec = document.get("status") or {}, document.get("spec") or {}
+    status = document.get("status") or {}
     scaling = status.get("scaling") or {}
-    partitions, owned = _count(status.get("partitions")), _count(status.get("owned"))
+    partitions = _count(status.get("partitions"))
     is_known = bool(partitions) and status.get("lagPartitions") == partitions
     events = _count(status.get("lag")) if is_known and not why_not(document) else None
     kind = str(status.get("lagKind")) if events is not None else str(LagKind.UNKNOWN)
@@ -94,14 +95,14 @@ def outside_of(document: Mapping[str, Any]) -> Outside:
         replicas=_count(status.get("replicas")),
         ready=_count(str(status.get("ready") or "").partition("/")[0]),
         partitions=partitions,
-        unread=_unread(status, spec, partitions, owned),
+        unread=_count(status.get("unread")),
     )
 
 
 def why_not(document: Mapping[str, Any]) -> str:
     """Why nothing is to be made of a group's figures, in words; '' where that is not so."""
     status = document.get("status") or {}
-    if document["metadata"].get("deletionTimestamp"):
+    if is_deleting(document):
         return "it is being deleted"
     ready = conditions_in(status).get(READY)
     if ready is None:
@@ -130,13 +131,3 @@ def _count(value: object) -> int | None:
     if isinstance(value, str) and value.isdecimal() and len(value) <= _DIGITS:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _unread(
-    status: Mapping[str, Any], spec: Mapping[str, Any], partitions: int | None, owned: int | None
-) -> int | None:
-    if partitions is None or owned is None:
-        return None
-    if spec.get("paused") or status.get("wanted") == 0:
-        return 0
-    return max(partitions - owned - len(spec.get("pausedPartitions") or ()), 0)

@@ -42,7 +42,7 @@ async def reconcile(edges: Edges, key: GroupKey, notes: Notes) -> Round:
     await tell(edges, _with(seen.observation, (*impossible, *failures)), seen, steps, notes)
     # What is refused is no reason to look often.
     again_s = max(steps.again_s, min(roster_pause_s(edges, notes), Steps().again_s))
-    return Round(again_s)
+    return Round(again_s if notes.tell_in_s is None else min(again_s, notes.tell_in_s))
 
 
 def _with(observation: Observation, failures: tuple[Failure, ...]) -> Observation:

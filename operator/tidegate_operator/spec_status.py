@@ -230,6 +230,14 @@ class StatusShape:
     observed_generation: int | None = field(
         default=None, metadata=_said("The generation of the spec that this is about.", **_LONG)
     )
+    observed_time: str | None = field(
+        default=None,
+        metadata=_said(
+            "When the operator saw the group like this. It is renewed about once a minute. If it "
+            "is much older, no operator looks at the group.",
+            format="date-time",
+        ),
+    )
     source: str | None = field(
         default=None, metadata=_said("Where events come from: eventhubs or cosmos.")
     )
@@ -254,6 +262,13 @@ class StatusShape:
     )
     owned: int | None = field(
         default=None, metadata=_said("How many of them have an owner.", **_COUNT)
+    )
+    unread: int | None = field(
+        default=None,
+        metadata=_said(
+            "How many of them have no reader and should have one, with an owner or without.",
+            **_COUNT,
+        ),
     )
     lag: int | None = field(
         default=None,

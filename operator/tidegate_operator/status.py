@@ -5,7 +5,9 @@ Rules:
   are told one by one up to 128, and counted beyond.
 - A condition's time is that of its last flip, not that of the last look.
 - Lag moves all the time. A status in which nothing else has changed is written now and then, so
-  that a group that reads costs the API server little: `changed` says when.
+  that a group that reads costs the API server little: see `due_after_s`.
+- A status has the time at which the operator saw the group, and is written again for that time
+  alone. So the age of a status shows that its operator is gone: see freshness.py.
 
 The word in the column STATUS is the first of: Deleting, Paused, what somebody has to mend, a state
 behind its position, loss, Stuck, partitions that nobody owns, what the group is about (Joining,
@@ -23,6 +25,7 @@ from tidegate.model import MemberName
 from tidegate_operator import conditions as kinds
 from tidegate_operator.commands import SELECTOR_LABEL
 from tidegate_operator.condition import Condition, conditions_in
+from tidegate_operator.freshness import OBSERVED, is_beat_due
 from tidegate_operator.kinds import Document
 from tidegate_operator.lag import GroupLag
 from tidegate_operator.model import Observation, Steps
@@ -38,18 +41,18 @@ MEMBERS_TOLD = PARTITIONS_TOLD = 128
 ROLE_LABEL = "tidegate.dev/role"
 
 # Of lag alone: what a person would call another lag is written after so long, any other after so
-# much longer. What waits for less than a moment comes and goes.
+# much longer. A lag of less than a moment comes and goes, but a lag of 0 is written soon.
 _NOTABLE = 0.1
 _MOMENT_S = 5
-_NOTABLE_EVERY_S = 5.0
+NOTABLE_EVERY_S = 5.0
 _ANY_EVERY_S = 30.0
 _WAVERING = frozenset((Reason.ENOUGH, Reason.WAITING, Reason.LEARNING))
 # What an operator that has just begun does not know yet, and lets stand; figures, which are soon no
 # longer true, only as long as nothing keeps them from being known.
-_LEDGERS = ("partitions", "owned", "scaling")
+_LEDGERS = ("partitions", "owned", "unread", "scaling")
 # What is told at once of a partition.
 _OF_PARTITIONS = ("partition", "owner", "epoch", "lagKind", "deadLettered")
-_MOVING = frozenset(("lag", "behind", "message"))
+_MOVING = frozenset(("lag", "behind", "message", OBSERVED))
 _FIGURES = ("lag", "lagKind", "lagPartitions", "behind", "partitionStates")
 
 
@@ -68,6 +71,7 @@ def status_of(
     total = lag.total
     status: Document = {
         "observedGeneration": observation.generation,
+        OBSERVED: time_text(observation.now),
         "source": source,
         "state": state_of(told),
         "message": shown_of(told).message,
@@ -88,12 +92,18 @@ def status_of(
         status["partitions"] = len(view.partitions)
         if view.listing is not None:
             status["owned"] = len(view.owners)
+            unread = {*view.unowned, *view.unread} if view.wanted else ()
+            status["unread"] = len(unread)
         if len(view.partitions) <= PARTITIONS_TOLD:
             status["partitionStates"] = list(partition_states(view))
     status = _known(status)
     if observation.ledger is None and before is not None:
         lasting = _LEDGERS if observation.failures else (*_LEDGERS, *_FIGURES)
-        return {key: before[key] for key in lasting if key in before} | status
+        kept = {key: before[key] for key in lasting if key in before}
+        if not observation.failures and OBSERVED in before:
+            # Its figures are of that time.
+            status[OBSERVED] = before[OBSERVED]
+        return kept | status
     return status
 
 
@@ -190,13 +200,15 @@ def _known(document: Document) -> Document:
 # --- when it is worth writing
 
 
-def changed(before: Mapping[str, Any] | None, after: Mapping[str, Any], *, age_s: float) -> bool:
-    """Whether a status is to be written over one that was written `age_s` seconds ago."""
+def due_after_s(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> float | None:
+    """The shortest time between the writes of `before` and `after`; None if they are equal."""
     if before is None or _lasting(before) != _lasting(after):
-        return True
-    if before == after:
-        return False
-    return age_s >= (_NOTABLE_EVERY_S if _is_notable(before, after) else _ANY_EVERY_S)
+        return 0.0
+    if is_beat_due(before, after):
+        return 0.0
+    if {**before, OBSERVED: None} == {**after, OBSERVED: None}:
+        return None
+    return NOTABLE_EVERY_S if _is_notable(before, after) else _ANY_EVERY_S
 
 
 def _is_notable(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
@@ -205,7 +217,7 @@ def _is_notable(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     had, has = before.get("lag"), after.get("lag")
     if waited is None or waits is None or had is None or has is None:
         return (waited, had) != (waits, has)
-    if max(waited, waits) < _MOMENT_S:
+    if has and max(waited, waits) < _MOMENT_S:
         return False
     is_longer = abs(waits - waited) > max(_NOTABLE * max(waits, waited), _MOMENT_S)
     return is_longer or abs(has - had) > _NOTABLE * max(has, had)

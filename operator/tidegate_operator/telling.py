@@ -13,7 +13,6 @@ Rules:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,7 +24,7 @@ from tidegate_operator.kube_errors import Conflict, KubeError, NotThere
 from tidegate_operator.lag import lag_of_group
 from tidegate_operator.model import Observation, Steps
 from tidegate_operator.patience import patience
-from tidegate_operator.status import changed, status_of
+from tidegate_operator.status import NOTABLE_EVERY_S, due_after_s, status_of
 
 UNSAID_S, UNSAID_AT_MOST = 600.0, 32
 # Most of a status. What stands in the ConsumerGroup has them; they are not remembered besides.
@@ -41,7 +40,9 @@ async def tell(
     is_container = seen.spec is not None and seen.spec.source.cosmos is not None
     source = "cosmos" if is_container else "eventhubs"
     status = status_of(observation, steps, lag, before, source)
-    if _is_due(seen, notes, status, observation.now):
+    due_s = _due_in_s(seen, notes, status, observation.now)
+    notes.tell_in_s = due_s if due_s is not None and 0.0 < due_s <= NOTABLE_EVERY_S else None
+    if due_s is not None and due_s <= 0.0:
         is_there = await _write(edges, seen, notes, status)
         if not is_there:
             return
@@ -63,17 +64,17 @@ def _before(seen: Seen, notes: Notes) -> Mapping[str, Any] | None:
     return {**notes.told, _LONG: stands[_LONG]}
 
 
-def _is_due(seen: Seen, notes: Notes, status: Mapping[str, Any], now: float) -> bool:
-    """Whether the status is to be written."""
+def _due_in_s(seen: Seen, notes: Notes, status: Mapping[str, Any], now: float) -> float | None:
+    """Seconds until the status must be written: 0 is now, None is never."""
     wrote, stands = notes.wrote, seen.document.get("status")
     if wrote is None:
-        return changed(stands or None, status, age_s=math.inf)
+        return None if due_after_s(stands or None, status) is None else 0.0
     if seen.version != wrote.over and stands != wrote.stands:
         # The watch has told of another status than ours: somebody has written over it.
-        return True
-    age_s = now - wrote.at
+        return 0.0
+    after_s, age_s = due_after_s(wrote.status, status), now - wrote.at
     # A clock that was set back would keep it unwritten for as long.
-    return changed(wrote.status, status, age_s=age_s if age_s >= 0 else math.inf)
+    return None if after_s is None else max(after_s - age_s, 0.0) if age_s >= 0 else 0.0
 
 
 async def _write(edges: Edges, seen: Seen, notes: Notes, status: Document) -> bool:

@@ -87,13 +87,8 @@ class GroupView:
 
     @property
     def unread(self) -> Mapping[PartitionId, Presence]:
-        """What its owner says that it cannot read, and who says so."""
-        members = self.listing.members if self.listing is not None else {}
-        return {
-            partition: members[owner]
-            for partition, owner in self.owners.items()
-            if owner in members and partition in members[owner].unread
-        }
+        """The partitions that their owners report as unreadable, with these owners."""
+        return lags.unreadable_partitions(self.listing, self.owners)
 
     @property
     def lost(self) -> Mapping[str, str]:
@@ -110,11 +105,7 @@ def view_of(observation: Observation, steps: Steps, lag: GroupLag) -> GroupView:
     """The group as it looks now."""
     listing = lags.listing_of(observation)
     partitions = tuple(lag.partitions)
-    owners: dict[PartitionId, MemberName] = {}
-    for partition in partitions if listing is not None else ():
-        owner = lags.owner_of(listing, partition) if listing is not None else None
-        if owner is not None:
-            owners[partition] = owner
+    owners = lags.owners_of(listing, partitions) if listing is not None else {}
     return GroupView(
         observation=observation,
         steps=steps,

@@ -4,14 +4,17 @@ for all pods and for their operator, whose ways lead through a proxy. Every even
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import time
 from typing import Any, NamedTuple
 
 import pytest
 
 from support.cluster_api import until
-from support.cluster_chaos import PARTITIONS, Chaos
+from support.cluster_chaos import NAME, PARTITIONS, Chaos
 from support.cluster_counting import DUPLICATES_AT_MOST
+from support.cluster_ways import steady_way
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -82,3 +85,67 @@ def test_where_storage_cannot_be_reached_nobody_steals_and_reading_goes_on_when_
         chaos.until_settled()
     assert seen.longest_pause_s < (CALM_S if is_short else seconds + LEASE_S)
     assert not seen.moves
+
+
+# The status is true within these times of the start and of the end of a stall.
+TOLD_S, BACK_S = 10.0, 5.0
+OPERATOR_PORT = 8080
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seconds", [8.0, 25.0, 72.0])
+@pytest.mark.parametrize("is_rolling", [False, True], ids=["alone", "in-a-rollout"])
+def test_storage_that_hangs_is_told_and_so_is_its_end(
+    chaos: Chaos, *, seconds: float, is_rolling: bool
+) -> None:
+    chaos.until_rested()
+    operator = f"pod/{chaos.release.leader()}"
+    with chaos.measured() as seen, steady_way(chaos.kubectl, operator, OPERATOR_PORT) as port:
+        before = chaos.group.pod_names()
+        if is_rolling:
+            # Another limit of a call, which handlers do not feel, makes other pods.
+            limit_s = chaos.group.there()["spec"]["delivery"]["timeoutSeconds"] + 1
+            chaos.group.patch(delivery={"timeoutSeconds": limit_s})
+            chaos.group.until("a new pod", lambda: set(chaos.group.pod_names()) - set(before), 60)
+        chaos.on_way("storage", "hold")
+        begun = time.monotonic()
+        until(lambda: is_unknown(chaos, port), 30, "a status that is unknown")
+        told_s = time.monotonic() - begun
+        until(lambda: time.monotonic() >= begun + seconds, 90, "the end of the stall")
+        chaos.clear("storage")
+        ended = time.monotonic()
+        until(lambda: is_known(chaos, port), 30, "a status that is known")
+        back_s = time.monotonic() - ended
+        if is_rolling:
+            chaos.until_rolled_out(before, 300)
+        else:
+            chaos.until_settled()
+    how = "in a rollout" if is_rolling else "alone"
+    print(seen.told(f"storage hung for {seconds:g} s {how}"))
+    print(f"told after {told_s:.1f} s, known again {back_s:.1f} s after its end")
+    assert told_s <= TOLD_S and back_s <= BACK_S
+    is_short = seconds < LEASE_S - RENEWED_S and not is_rolling
+    assert seen.duplicates <= (0 if is_short else 2 * PARTITIONS * DUPLICATES_AT_MOST)
+
+
+def answer_of(chaos: Chaos, port: int) -> int:
+    """What the operator answers to KEDA."""
+    there = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    with contextlib.closing(there):
+        there.request("GET", f"/groups/{chaos.release.namespace}/{NAME}")
+        return there.getresponse().status
+
+
+def is_unknown(chaos: Chaos, port: int) -> bool:
+    status = chaos.group.status()
+    return (
+        status.get("state") == "LedgerUnreachable"
+        and not chaos.group.is_so("Ready")
+        and not status.keys() & {"lag", "owned"}
+        and answer_of(chaos, port) == 503
+    )
+
+
+def is_known(chaos: Chaos, port: int) -> bool:
+    status = chaos.group.status()
+    return status.get("state") != "LedgerUnreachable" and "owned" in status

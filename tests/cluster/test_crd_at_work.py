@@ -175,7 +175,7 @@ def test_a_status_is_kept_whole_and_shown_in_columns(api: Kubectl, group: Docume
     head, row = api.said("get", "consumergroups").splitlines()
     assert head.split() == [
         "NAME", "SOURCE", "ENGINE", "READY", "WANTED", "PARTITIONS", "OWNED", "LAG", "BEHIND",
-        "STATUS", "AGE",
+        "STATUS", "AGE", "DELETED",
     ]  # fmt: skip
     assert row.split()[:10] == [
         name, "eventhubs", "python", "4/4", "4", "16", "16", "1203", "2s", "Balanced",

@@ -19,7 +19,7 @@ from support.tree import ROOT
 pytestmark = pytest.mark.timeout(240)
 
 EXAMPLE = ROOT / "examples" / "consumergroup.yaml"
-COLUMNS = "NAME SOURCE ENGINE READY WANTED PARTITIONS OWNED LAG BEHIND STATUS AGE"
+COLUMNS = "NAME SOURCE ENGINE READY WANTED PARTITIONS OWNED LAG BEHIND STATUS AGE DELETED"
 MADE = "serviceaccount,configmap,service,deployment,poddisruptionbudget,pod"
 EVENTS, HANDLED_WITHIN_S = 1_000, 30.0
 PRINTING = """

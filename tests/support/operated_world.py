@@ -10,6 +10,7 @@ import asyncio
 import base64
 import copy
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from support.kube_objects import KubeObjects
@@ -131,6 +132,7 @@ class OneLedger:
         # What somebody does between a look and the next operation, once.
         self.meanwhile: Callable[[], None] | None = None
         self._view: LedgerView | None = None
+        self._unanswered_since: float | None = None
 
     def open(self, key: GroupKey, setup: Setup) -> None:
         self.is_open = True
@@ -141,12 +143,21 @@ class OneLedger:
     async def look(self, key: GroupKey, **_: Any) -> tuple[LedgerView | None, Failure | None]:
         if not self.is_open:
             return None, None
-        if self.problem is not None:
-            return self._view, failure_of(self.problem, self._world.now)
-        listing = self.memory.perform_at(List(), self._world.now)
-        assert isinstance(listing, Listing)
-        self._view = LedgerView(listing, self._world.now)
-        return self._view, None
+        if self.problem is None:
+            listing = self.memory.perform_at(List(), self._world.now)
+            assert isinstance(listing, Listing)
+            self._view, self._unanswered_since = LedgerView(listing, self._world.now), None
+        elif self._unanswered_since is None:
+            self._unanswered_since = self._world.now
+        return self.standing(key)
+
+    def standing(self, key: GroupKey) -> tuple[LedgerView | None, Failure | None]:
+        view = self._view if self.is_open else None
+        if view is not None:
+            view = replace(view, unanswered_since=self._unanswered_since)
+        if not self.is_open or self.problem is None:
+            return view, None
+        return view, failure_of(self.problem, self._world.now)
 
     async def perform(self, key: GroupKey, operation: Operation) -> Reply:
         self.performed.append(operation)

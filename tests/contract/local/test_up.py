@@ -61,7 +61,7 @@ def test_the_example_of_twelve_lines_runs_with_no_cluster_and_nothing_set(tmp_pa
         found = up.ask("get")
         assert found.stdout.splitlines()[0].split() == [
             "NAME", "SOURCE", "ENGINE", "READY", "WANTED", "PARTITIONS", "OWNED", "LAG", "BEHIND",
-            "STATUS", "AGE",
+            "STATUS", "AGE", "DELETED",
         ]  # fmt: skip
         row = found.stdout.splitlines()[1].split()
         assert row[:7] == ["home-activity", "eventhubs", "python", "1/1", "1", "4", "4"]

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from contract.operator.one_setup import ALARMS, HOME, SETTINGS, setup_of
-from support.fault_proxy import FaultProxy, Hold, fault_proxy
+from support.fault_proxy import FaultProxy, Hold, Refuse, fault_proxy
 from support.wait import wait_until_async
 from tidegate.ledger.access import BlobSettings
 from tidegate.ledger.blob import BlobLedger
@@ -20,12 +21,13 @@ from tidegate.model import Position, Roster
 from tidegate.ports import (
     Acquire,
     CreateOwnership,
+    LedgerError,
     ReadOwnership,
     Release,
     WriteCheckpoint,
     WriteRoster,
 )
-from tidegate_operator.ledgers import FRESH_S, Ledgers
+from tidegate_operator.ledgers import FRESH_S, PATIENCE_S, Ledgers
 from tidegate_operator.model import GroupKey, LedgerTrouble, LedgerView
 
 
@@ -123,11 +125,10 @@ async def test_storage_that_hangs_holds_up_neither_its_group_nor_another(
     assert known is not None
     bad_storage.add(Hold())
     # The first look finds that it is due, and waits for it in vain.
-    await wait_until_async(
-        lambda: time.time() - known.asked_at > FRESH_S, 5, "the listing to be no longer fresh"
-    )
+    await _no_longer_fresh(known)
     # Storage answers it nothing: that it comes back is all that there is to wait for.
-    assert await ledgers.look(HOME) == (known, None)
+    view, failure = await ledgers.look(HOME)
+    assert view is not None and view.listing is known.listing and failure is None
     assert (await _found(ledgers, ALARMS))[0] is not None
     # What comes late wakes the group.
     bad_storage.clear()
@@ -135,6 +136,103 @@ async def test_storage_that_hangs_holds_up_neither_its_group_nor_another(
     await _later_than(ledgers, known.asked_at)
     newer, failure = await ledgers.look(HOME)
     assert failure is None and newer is not None and newer.asked_at > known.asked_at
+
+
+async def test_what_storage_said_is_unknown_soon_after_it_falls_silent_and_known_soon_after_that(
+    ledgers: Ledgers, azurite: str, container: str, bad_storage: FaultProxy, woken: list[GroupKey]
+) -> None:
+    ledgers.open(HOME, setup_of(through(bad_storage, azurite), container))
+    known, _ = await _found(ledgers)
+    assert known is not None and known.is_of(time.time(), 60.0)
+    await _no_longer_fresh(known)
+    bad_storage.add(Hold())
+    begun = time.time()
+    await ledgers.look(HOME)
+    await wait_until_async(lambda: HOME in woken, 10, "the group to be woken")
+    view, failure = ledgers.standing(HOME)
+    told_s = time.time() - begun
+    assert view is not None and not view.is_of(time.time(), 60.0)
+    assert failure is not None and failure.reason == LedgerTrouble.UNREACHABLE
+    assert "has not answered" in failure.message, "the request has not come to its own limit yet"
+    # It is asked again without anybody who looks, however long that lasts.
+    await wait_until_async(
+        lambda: "no reply in time" in str(ledgers.standing(HOME)[1]), 10, "the limit of a request"
+    )
+    woken.clear()
+    bad_storage.clear()
+    begun = time.time()
+    await wait_until_async(lambda: HOME in woken, 10, "the first answer")
+    view, failure = ledgers.standing(HOME)
+    print(f"unknown after {told_s:.1f} s, known again after {time.time() - begun:.1f} s")
+    assert failure is None and view is not None and view.is_of(time.time(), 60.0)
+
+
+async def test_while_an_account_is_silent_no_group_of_it_is_waited_for(
+    ledgers: Ledgers, azurite: str, container: str, bad_storage: FaultProxy
+) -> None:
+    """Sixteen rounds at once are all that there are, and each would wait a second."""
+    keys = [GroupKey("default", f"group-{at}") for at in range(20)]
+    for at, key in enumerate(keys):
+        at_hub = setup_of(through(bad_storage, azurite), container, hub=f"hub-{at}")
+        ledgers.open(key, at_hub)
+    async with asyncio.timeout(60):
+        while not all(view is not None for view, _ in await _looked(ledgers, keys)):
+            pass
+    newest = max(found[0].asked_at for found in map(ledgers.standing, keys) if found[0])
+    await wait_until_async(lambda: time.time() - newest > FRESH_S, 5, "listings to grow old")
+    bad_storage.add(Hold())
+    begun = time.monotonic()
+    for key in keys:
+        await ledgers.look(key)
+    assert time.monotonic() - begun < 2 * PATIENCE_S + 1.0
+
+
+async def test_the_first_answer_of_an_account_makes_all_of_its_groups_ask(
+    azurite: str,
+    container: str,
+    bad_storage: FaultProxy,
+    woken: list[GroupKey],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each group asks rarely, to spare an account that does not answer."""
+    monkeypatch.setattr("tidegate_operator.ledgers._SILENT_PAUSE_S", 120.0)
+    settings = replace(SETTINGS, first_pause_s=120.0)
+    async with contextlib.AsyncExitStack() as stack:
+        ledgers = Ledgers(settings, time.time, lambda: 0.5, woken.append)
+        stack.push_async_callback(ledgers.close)
+        bad_storage.add(Refuse())
+        for key in (HOME, ALARMS):
+            at_hub = setup_of(through(bad_storage, azurite), container, hub=key.name)
+            ledgers.open(key, at_hub)
+            assert (await _found(ledgers, key))[1] is not None
+        bad_storage.clear()
+        third = GroupKey("default", "third")
+        ledgers.open(third, setup_of(through(bad_storage, azurite), container, hub="third"))
+        assert (await _found(ledgers, third))[0] is not None
+        await wait_until_async(
+            lambda: not any(ledgers.standing(key)[1] for key in (HOME, ALARMS)), 30, "the others"
+        )
+
+
+async def test_an_operation_that_storage_does_not_answer_makes_its_group_unknown_too(
+    ledgers: Ledgers, azurite: str, container: str, bad_storage: FaultProxy, woken: list[GroupKey]
+) -> None:
+    ledgers.open(HOME, setup_of(through(bad_storage, azurite), container))
+    known, _ = await _found(ledgers)
+    assert known is not None and known.unanswered_since is None
+    await ledgers.read(HOME, ReadOwnership("0"))
+    bad_storage.add(Hold())
+    with pytest.raises(LedgerError):
+        await ledgers.read(HOME, ReadOwnership("0"))
+    view, failure = ledgers.standing(HOME)
+    assert HOME in woken and failure is not None
+    assert view is not None and not view.is_of(time.time(), 60.0)
+
+
+async def _no_longer_fresh(known: LedgerView) -> None:
+    await wait_until_async(
+        lambda: time.time() - known.asked_at > FRESH_S, 5, "the listing to be no longer fresh"
+    )
 
 
 async def test_a_wrong_key_and_a_missing_container_are_said_apart(

@@ -86,6 +86,8 @@ class Seen:
     flaws: tuple[Flaw, ...] = ()
     now: float = NOW
     asked_before_s: float = 0.1
+    # For how long storage has left a request without an answer.
+    unanswered_for_s: float | None = None
     has_ledger: bool = True
     is_deleting: bool = False
     memory: Memory = field(default_factory=Memory)
@@ -99,7 +101,9 @@ class Seen:
             self.now - NOW + SERVER_NOW,
             self.flaws,
         )
-        view = LedgerView(listing, self.now - self.asked_before_s) if self.has_ledger else None
+        since = None if self.unanswered_for_s is None else self.now - self.unanswered_for_s
+        asked_at = self.now - self.asked_before_s
+        view = LedgerView(listing, asked_at, since) if self.has_ledger else None
         return Observation(
             GroupKey("default", "home"),
             1,

@@ -21,6 +21,7 @@ from support.tree import ROOT
 from tidegate.ops.health import Verdict
 from tidegate.ops.serving import Address, serve
 from tidegate_operator.cache import Cache
+from tidegate_operator.freshness import STALE_S
 from tidegate_operator.group_pages import _GAUGES, PATH, GroupPages
 from tidegate_operator.kinds import CONSUMER_GROUP
 from tidegate_operator.leader import Leader
@@ -31,6 +32,7 @@ from tidegate_operator.spec import read_spec
 from tidegate_operator.untold import Untold
 from tidegate_operator.watching import Watches
 from unit.operator.looked_at import Looks
+from unit.operator.observed import NOW
 from unit.operator.test_health import SETTINGS
 from unit.operator.test_outside import document, reading
 
@@ -61,7 +63,10 @@ class Operator:
         self.watches = Watches(cast(Any, None), self.cache, SETTINGS, lambda: 0.0, lambda *_: None)
         self.watches.complete.set()
         self.untold = Untold()
-        self.pages = GroupPages(self.cache, self.watches, self.leader, self.untold)
+        self.wall = NOW
+        self.pages = GroupPages(
+            self.cache, self.watches, self.leader, self.untold, lambda: self.wall
+        )
 
     def hear(self, group: dict[str, Any]) -> None:
         group["metadata"] |= {"uid": "u", "resourceVersion": "1"}
@@ -128,6 +133,18 @@ async def test_a_lag_that_is_not_known_is_503_with_words_and_no_metric(operator:
     assert not [name for name in told if "lag_events" in name or "lag_seconds" in name]
     group = 'group="home",group_namespace="default"'
     assert told[f'tidegate_operator_group_lag_kind{{{group},kind="unknown"}}'] == 1.0
+
+
+async def test_a_status_that_nobody_has_written_for_too_long_is_503_and_no_metric(
+    operator: Operator,
+) -> None:
+    operator.wall = NOW + STALE_S
+    assert operator.answer()[0] == 200
+    operator.wall = NOW + STALE_S + 30.0
+    status, text = operator.answer()
+    assert status == 503
+    assert "this is as it was 3m ago: no operator has looked at the group since" in text
+    assert not [name for name in operator.metrics() if "lag" in name]
 
 
 async def test_a_group_that_is_not_there_is_404_and_says_so(operator: Operator) -> None:

@@ -60,9 +60,10 @@ class World:
         self.woken: list[GroupKey] = []
         self.hubs = Hubs(SETTINGS, virtual_time.now, self.woken.append)
 
-    def look(self, key: GroupKey, *, is_asleep: bool = True, events: str = "") -> Any:
+    def look(self, key: GroupKey, *, is_asleep: bool = True, events: str = "", **more: Any) -> Any:
         setup = setup_of(STORAGE, "ledger", **({"events": events} if events else {}))
-        return self.hubs.look(key, setup, is_anybody_alive=False, is_asleep=is_asleep)
+        alive = more.pop("is_anybody_alive", False)
+        return self.hubs.look(key, setup, is_anybody_alive=alive, is_asleep=is_asleep, **more)
 
 
 Course = Callable[[World], Coroutine[Any, Any, None]]
@@ -225,5 +226,32 @@ def test_who_does_not_sleep_is_asked_for_seldom(run: Any) -> None:
             world.look(HOME, is_asleep=False)
             await asyncio.sleep(1)
         assert world.service.asked["connection"] == 60 / SETTINGS.ends_every_s
+
+    run(course)
+
+
+def test_a_source_is_asked_as_soon_as_nobody_reads_a_partition_and_as_long(run: Any) -> None:
+    async def course(world: World) -> None:
+        def look(unread_since: float | None) -> None:
+            world.look(HOME, is_asleep=False, is_anybody_alive=True, unread_since=unread_since)
+
+        look(None)
+        await asyncio.sleep(5)
+        look(None)
+        await asyncio.sleep(1)
+        assert world.service.asked["connection"] == 1
+        since = virtual_time.now()
+        look(since)
+        await asyncio.sleep(1)
+        assert world.service.asked["connection"] == 2, "the answer before is of a time before"
+        for _ in range(60):
+            look(since)
+            await asyncio.sleep(1)
+        asked = world.service.asked["connection"]
+        assert 3 <= asked <= 4
+        for _ in range(60):
+            look(None)
+            await asyncio.sleep(1)
+        assert world.service.asked["connection"] == asked
 
     run(course)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tidegate.lag import UNKNOWN_LAG, Lag, LagKind
 from tidegate.model import Figures, Flaw, Owner, Position
+from tidegate.ports import of_lost_position
 from tidegate.sources.start import Start
 from tidegate_operator.lag import GroupLag, lag_of_group
-from tidegate_operator.model import Ends
+from tidegate_operator.model import SILENT_S, Ends
 from unit.operator.looked_at import Looks, end, figures, stored
 from unit.operator.observed import NOW, SERVER_NOW, Seen, group
 
@@ -87,6 +90,23 @@ def test_a_listing_that_is_older_than_a_minute_says_no_lag() -> None:
     figures(seen, "m0", "0", Figures(end=99, handled=95))
     seen.asked_before_s = 61.0
     assert lag_of(Looks(seen).look()) == UNKNOWN_LAG
+
+
+def test_storage_that_does_not_answer_makes_all_of_it_unknown_within_seconds() -> None:
+    seen = one()
+    figures(seen, "m0", "0", Figures(end=99, handled=95))
+    seen.unanswered_for_s = SILENT_S - 0.1
+    assert lag_of(Looks(seen).look()).kind is EXACT
+    seen.unanswered_for_s = SILENT_S
+    looks = Looks(seen).fail("LedgerUnreachable").look()
+    assert lag_of(looks) == UNKNOWN_LAG
+    for type in ("Ready", "Balanced", "Stuck", "RetentionLoss", "StateBehind"):
+        assert looks.says(type)[0] == "Unknown"
+    assert looks.told["state"] == "LedgerUnreachable"
+    assert not looks.told.keys() & {"lag", "owned", "unread"}
+    seen.unanswered_for_s = None
+    looks.failures = ()
+    assert looks.look().says("Ready") == ("True", "Ready")
 
 
 def test_a_listing_of_the_future_says_no_lag_for_nobody_knows_how_old_it_is() -> None:
@@ -253,3 +273,79 @@ def test_a_loss_that_the_owner_tells_is_told_also_when_reading_has_gone_on_behin
 def test_that_the_source_has_dropped_what_was_handled_is_no_loss() -> None:
     looks = Looks(nobody(), ends=Ends({"0": end(199, begins_at=91)})).look()
     assert not whole(looks).partitions["0"].is_lossy
+
+
+# --- partitions without a reader
+
+
+def unreadable(trouble: str = "no such consumer group") -> Seen:
+    """A partition that its owner cannot read, with stale figures of the owner."""
+    seen = one(2)
+    figures(seen, "m0", "0", Figures(end=90, handled=90))
+    figures(seen, "m0", "1", Figures(end=90, handled=90))
+    member = seen.members["m0"]
+    seen.members["m0"] = replace(member, unread=frozenset({"0"}), trouble=trouble)
+    return seen
+
+
+def test_of_a_partition_that_its_owner_cannot_read_only_the_source_says_how_much_waits() -> None:
+    looks = Looks(unreadable()).look()
+    assert lag_of(looks) == UNKNOWN_LAG, "what its owner knew is of a time before"
+    assert lag_of(looks, "1") == Lag(EXACT, 0, 0.0)
+    looks.ends = Ends({"0": end(390, known_at=NOW - 1.0), "1": end(90)})
+    assert lag_of(looks.look()) == UNKNOWN_LAG, "the source said it before"
+    looks.ends = Ends({"0": end(390, known_at=NOW + 2.0), "1": end(90)})
+    assert lag_of(looks.look(after_s=2.0)).events == 300
+    assert lag_of(looks).kind is EXACT
+
+
+def test_the_source_is_asked_for_since_nobody_reads_and_no_longer() -> None:
+    seen = unreadable()
+    looks = Looks(seen).look()
+    assert whole(looks).lonely_since == NOW
+    assert whole(looks.look(after_s=3.0)).lonely_since == NOW
+    seen.members["m0"] = replace(seen.members["m0"], unread=frozenset(), trouble="")
+    assert whole(looks.look(after_s=1.0)).lonely_since is None
+
+
+def test_a_partition_that_has_no_owner_for_long_is_told_by_the_source_alone() -> None:
+    seen = one(2)
+    for partition in ("0", "1"):
+        figures(seen, "m0", partition, Figures(end=90, handled=90))
+    looks = Looks(seen).look()
+    seen.owners["0"] = ""
+    assert lag_of(looks.look(after_s=1.0)) == Lag(EXACT, 0, 0.0), "it is on its way"
+    assert whole(looks).lonely_since is None
+    assert lag_of(looks.look(after_s=5.0)) == UNKNOWN_LAG
+    assert whole(looks).lonely_since == NOW + 1.0
+    looks.ends = Ends({"0": end(390, known_at=NOW + 7.0), "1": end(90)})
+    assert lag_of(looks.look(after_s=1.0)).events == 300
+
+
+def test_so_is_one_that_is_paused() -> None:
+    seen = one(2)
+    seen.owners["0"] = ""
+    seen.wish = replace(seen.wish, paused_partitions=frozenset({"0"}))
+    looks = Looks(seen).look().look(after_s=6.0)
+    assert whole(looks).lonely == {"0"} and whole(looks).unowned_since == {}
+
+
+def test_what_was_known_long_before_a_partition_lost_its_owner_is_not_its_lag() -> None:
+    seen = one()
+    figures(seen, "m0", "0", Figures(end=90, handled=90))
+    looks = Looks(seen).look()
+    # Storage was away for half a minute, and leases ran out meanwhile.
+    seen.owners["0"], seen.members = "", {}
+    assert lag_of(looks.look(after_s=30.0)) == UNKNOWN_LAG
+
+
+@pytest.mark.parametrize("by", ["owner", "position"])
+def test_a_position_that_means_nothing_to_the_source_has_no_lag(by: str) -> None:
+    seen = unreadable(of_lost_position("the hub was made anew") if by == "owner" else "refused")
+    looks = Looks(seen).look()
+    last = 390 if by == "owner" else 89
+    looks.ends = Ends({"0": end(last, known_at=NOW + 2.0), "1": end(90)})
+    assert lag_of(looks.look(after_s=2.0)) == UNKNOWN_LAG
+    assert whole(looks).partitions["0"].handled == 90
+    assert looks.says("RetentionLoss") == ("Unknown", "LagUnknown")
+    assert "partition 0" in looks.condition("RetentionLoss").message

@@ -10,9 +10,9 @@ import pytest
 from support.operated_world import KEY, NAME, WORKLOAD, OperatedWorld
 from tidegate.model import LeaseState, Presence
 from tidegate.ports import Announce, Join, RenewPresence
+from tidegate_operator.freshness import FINALIZER
 from tidegate_operator.kinds import CONSUMER_GROUP, DEPLOYMENT, SECRET, Document, Kind, ObjectName
 from tidegate_operator.kube_errors import Denied, Invalid, KubeError, Unreachable
-from tidegate_operator.letting_go import FINALIZER
 
 _AT_MOST_S = 900
 

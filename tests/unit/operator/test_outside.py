@@ -150,8 +150,16 @@ def test_partitions_that_nobody_reads_are_counted_but_not_those_that_are_paused(
     for partition in ("0", "2"):
         seen.owners[partition] = ""
     assert outside_of(document(Looks(seen))).unread == 2
-    assert outside_of(document(Looks(seen), pausedPartitions=["2"])).unread == 1
-    assert outside_of(document(Looks(seen), paused=True)).unread == 0
+    seen.wish = replace(seen.wish, paused_partitions=frozenset({"2"}))
+    assert outside_of(document(Looks(seen))).unread == 1
+    seen.wish = replace(seen.wish, is_paused=True)
+    assert outside_of(document(Looks(seen))).unread == 0
+
+
+def test_partitions_whose_owner_cannot_read_them_are_counted_too() -> None:
+    seen = reading()
+    seen.members["m0"] = replace(seen.members["m0"], unread=frozenset({"0", "2"}))
+    assert outside_of(document(Looks(seen))).unread == 2
 
 
 def test_the_wait_of_a_group_with_many_partitions_is_its_age_in_the_status() -> None:

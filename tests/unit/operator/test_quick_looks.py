@@ -222,7 +222,8 @@ async def test_storage_that_refuses_a_quick_look_is_said_and_the_whole_is_listed
     assert settled.asked == [MEMBERS]
     assert failure is not None and failure.reason == LedgerTrouble.DENIED
     # Nothing passes for newer than it is.
-    assert view is known
+    assert view is not None
+    assert (view.listing, view.asked_at) == (known.listing, known.asked_at)
     settled.storage.refuses = 0
     settled.clock[0] += 15.0
     settled.asked.clear()

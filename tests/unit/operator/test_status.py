@@ -13,7 +13,8 @@ from tidegate.model import Figures
 from tidegate_operator.local.shown import table
 from tidegate_operator.model import Ends, Steps, Wish
 from tidegate_operator.spec_status import ConditionShape, MemberShape, PartitionShape, StatusShape
-from tidegate_operator.status import MEMBERS_TOLD, PARTITIONS_TOLD, changed
+from tidegate_operator.status import MEMBERS_TOLD, PARTITIONS_TOLD, due_after_s
+from tidegate_operator.wording import time_text
 from unit.operator.looked_at import Looks, end, figures, stored
 from unit.operator.observed import NOW, Seen, group, pod, presence
 
@@ -35,6 +36,7 @@ def test_the_columns_say_what_there_is() -> None:
     told = status(reading())
     assert {key: value for key, value in told.items() if not isinstance(value, list)} == {
         "observedGeneration": 1,
+        "observedTime": "1970-01-12T13:46:40Z",
         "source": "eventhubs",
         "state": "Balanced",
         "message": "Everybody owns what is due, and nothing moves.",
@@ -48,6 +50,7 @@ def test_the_columns_say_what_there_is() -> None:
         "behind": "2s",
         "partitions": 4,
         "owned": 4,
+        "unread": 0,
     }
 
 
@@ -165,30 +168,55 @@ def test_the_schema_has_every_field_that_is_told() -> None:
 
 def test_nothing_is_written_over_the_same() -> None:
     told = status(reading())
-    assert changed(None, told, age_s=0.0)
-    assert not changed(told, dict(told), age_s=3600.0)
+    assert due_after_s(None, told) == 0.0
+    assert due_after_s(told, dict(told)) is None
+
+
+@pytest.mark.parametrize(
+    ("later_s", "due"), [(5.0, None), (44.0, None), (45.0, 0.0), (3600.0, 0.0), (-5.0, 0.0)]
+)
+def test_the_same_is_written_again_for_its_time_now_and_then(
+    later_s: float, due: float | None
+) -> None:
+    told = status(reading())
+    assert due_after_s(told, {**told, "observedTime": time_text(NOW + later_s)}) == due
+
+
+def test_a_status_without_a_time_gets_one_at_once() -> None:
+    told = status(reading())
+    before = {key: value for key, value in told.items() if key != "observedTime"}
+    assert due_after_s(before, told) == 0.0
+
+
+def test_figures_that_an_operator_lets_stand_keep_the_time_that_they_are_of() -> None:
+    looks = Looks(reading()).look()
+    before = looks.told
+    looks.restart().seen.has_ledger = False
+    after = looks.look(after_s=1.0).told
+    assert (after["lag"], after["observedTime"]) == (before["lag"], before["observedTime"])
+    looks.fail("LedgerUnreachable")
+    assert looks.look(after_s=1.0).told["observedTime"] != before["observedTime"]
 
 
 def test_a_new_owner_is_written_at_once() -> None:
     looks = Looks(reading()).look()
     before = looks.told
     looks.seen.owners["3"] = "m0"
-    assert changed(before, looks.look(after_s=1.0).told, age_s=0.0)
+    assert due_after_s(before, looks.look(after_s=1.0).told) == 0.0
 
 
 def test_a_new_generation_is_written_at_once_although_nothing_else_is_new() -> None:
     told = status(reading())
-    assert changed(told, {**told, "observedGeneration": 2}, age_s=0.0)
+    assert due_after_s(told, {**told, "observedGeneration": 2}) == 0.0
 
 
 def test_a_condition_is_written_at_once_and_only_its_words_later() -> None:
     told = status(reading())
     (first, *others) = told["conditions"]
     flipped = {**told, "conditions": [{**first, "reason": "Other"}, *others]}
-    assert changed(told, flipped, age_s=0.0)
+    assert due_after_s(told, flipped) == 0.0
     reworded = {**told, "conditions": [{**first, "message": "3 times by now"}, *others]}
-    assert not changed(told, reworded, age_s=29.0)
-    assert changed(told, reworded, age_s=30.0)
+    assert due_after_s(told, reworded) == 30.0
 
 
 @pytest.mark.parametrize(
@@ -208,10 +236,16 @@ def test_lag_is_written_when_a_person_would_say_that_it_has_changed(
 ) -> None:
     before = {**status(reading()), "lag": 1000, "behind": "60s"}
     after = {**before, "lag": lag, "behind": behind}
-    ages = [age_s for age_s in (0.0, 4.9, 5.0, 29.9, 30.0) if changed(before, after, age_s=age_s)]
-    assert (ages[0] if ages else None) == written_after_s
+    assert due_after_s(before, after) == written_after_s
 
 
 def test_lag_that_comes_and_goes_in_a_moment_is_no_news() -> None:
     before = {**status(reading()), "lag": 10, "behind": "1s"}
-    assert not changed(before, {**before, "lag": 300, "behind": "2s"}, age_s=29.0)
+    assert due_after_s(before, {**before, "lag": 300, "behind": "2s"}) == 30.0
+
+
+def test_that_nothing_waits_any_more_is_told_within_seconds_however_shortly_it_waited() -> None:
+    before = {**status(reading()), "lag": 2556, "behind": "3s"}
+    assert due_after_s(before, {**before, "lag": 0, "behind": "0s"}) == 5.0
+    nothing = {**before, "lag": 0, "behind": "0s"}
+    assert due_after_s(nothing, {**nothing, "message": "the same in other words"}) == 30.0

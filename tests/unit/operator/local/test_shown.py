@@ -37,10 +37,10 @@ def test_the_columns_are_those_of_kubectl() -> None:
     heads, row = table([group()], WALL)
     assert heads.split() == [
         "NAME", "SOURCE", "ENGINE", "READY", "WANTED", "PARTITIONS", "OWNED", "LAG", "BEHIND",
-        "STATUS", "AGE",
+        "STATUS", "AGE", "DELETED",
     ]  # fmt: skip
     assert row.split() == [
-        "home", "eventhubs", "python", "2/2", "2", "16", "16", "1203", "2s", "Balanced", "5m",
+        "home", "eventhubs", "python", "2/2", "2", "16", "16", "1203", "2s", "Balanced", "5m", "-",
     ]  # fmt: skip
 
 
