@@ -13,6 +13,8 @@ Rules:
   so short a time nobody writes sizes in turn: each write is of the Deployment that was seen, a size
   that somebody has raised is lowered only after a stable while, and nobody goes before it was told.
 - A clean end gives the Lease back, so that the next one need not wait.
+- The Lease names the namespaces that its holder watches. For a group in another namespace it is the
+  only sign that no operator watches it.
 """
 
 from __future__ import annotations
@@ -29,6 +31,11 @@ from typing import Any, Protocol
 from tidegate_operator.settings import OperatorSettings
 
 _log = logging.getLogger("tidegate.operator.leader")
+
+# By which the Leases of operators are found.
+LEASE_LABELS: Mapping[str, str] = {"tidegate.dev/lease": "operator"}
+# The namespaces that are watched, with commas between them; '' for all of them.
+NAMESPACES = "tidegate.dev/namespaces"
 
 Document = dict[str, Any]
 
@@ -100,7 +107,12 @@ def written(
         "leaseDurationSeconds": round(settings.lease_s),
         "renewTime": at,
     }
-    metadata: Document = {"name": settings.leader_name, "namespace": settings.leader_namespace}
+    metadata: Document = {
+        "name": settings.leader_name,
+        "namespace": settings.leader_namespace,
+        "labels": dict(LEASE_LABELS),
+        "annotations": {NAMESPACES: ",".join(settings.namespaces)},
+    }
     if lease is not None:
         metadata["resourceVersion"] = lease["metadata"]["resourceVersion"]
     return {
@@ -109,6 +121,12 @@ def written(
         "metadata": metadata,
         "spec": spec,
     }
+
+
+def namespaces_of(lease: Mapping[str, Any]) -> tuple[str, ...]:
+    """Which namespaces the holder of a Lease watches; empty for all of them."""
+    said = str((lease["metadata"].get("annotations") or {}).get(NAMESPACES, ""))
+    return tuple(each for each in said.split(",") if each)
 
 
 class Leader:

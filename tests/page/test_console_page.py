@@ -170,6 +170,24 @@ def test_figures_are_grey_while_no_operator_leads_although_the_console_is_served
     browser.wait(f"!({GREY})", "the colours", 30)
 
 
+def test_a_group_that_no_operator_has_looked_at_is_grey_alone_and_says_how_old_it_is(
+    browser: Browser, server: Program
+) -> None:
+    old = json.dumps({"observedTime": "2026-01-01T00:00:00Z"})
+    browser.open(server.url)
+    browser.wait("document.querySelectorAll('#groups tbody tr').length === 5", "the groups")
+    server.act(f"status alarms {old}")
+    row = ROW.format("homes/alarms")
+    browser.wait(f"{row}.dataset.stale === 'true'", "the mark")
+    assert "no operator has looked at it since" in browser.run(f"return {row}.innerText")
+    stale = "document.querySelectorAll('#groups tr[data-stale=\"true\"]').length"
+    assert browser.run(f"return {stale}") == 1 and not browser.run(f"return {GREY}")
+    browser.open(f"{server.url}/groups/homes/alarms")
+    words = "document.querySelector('#notes').innerText.includes('no operator has looked at it')"
+    browser.wait(words, "how old it is")
+    assert browser.complaints() == []
+
+
 @pytest.mark.parametrize(
     ("policy", "said"),
     [

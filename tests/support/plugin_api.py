@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlsplit
 Document = dict[str, Any]
 Answer = tuple[int, Document]
 
-_LISTS = ("consumergroups", "pods")
+_LISTS = ("consumergroups", "leases", "pods")
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidegate.group_file.durations import seconds_of as duration_of
+from tidegate_operator.freshness import STALE_S
 from tidegate_operator.kinds import Document
 from tidegate_operator.plugin.reports import GroupReport, as_document, report_of
 from tidegate_operator.waiting import behind_s, drain_s
@@ -32,6 +33,8 @@ def row_of(document: Mapping[str, Any]) -> Document:
         "namespace": report.namespace,
         "name": report.name,
         "state": report.state or None,
+        "observed": report.observed or None,
+        "staleAfterSeconds": STALE_S,
         "tone": tone_of(report),
         "note": _note_of(report),
         "said": (document["metadata"].get("annotations") or {}).get(NOTE),

@@ -27,6 +27,7 @@ from tidegate_operator.plugin import changes, explaining, watching
 from tidegate_operator.plugin.changes import Change
 from tidegate_operator.plugin.cluster import Cluster
 from tidegate_operator.plugin.ledgers import OwnerOf, owners, states_of
+from tidegate_operator.plugin.operators import is_unserved, operators, unserved
 from tidegate_operator.plugin.reports import as_document, known_partitions, report_of
 from tidegate_operator.plugin.tables import page
 from tidegate_operator.spec import read_spec
@@ -42,7 +43,11 @@ _UNSEEN = (
 async def partitions(cluster: Cluster, arguments: argparse.Namespace) -> int:
     document = await cluster.group(arguments.name)
     states = await states_of(cluster, document) if arguments.from_ledger else None
-    report = report_of(document, states)
+    now = time.time()
+    report = report_of(document, states, now=now)
+    if is_unserved(document, now):
+        why = unserved(document, await operators(cluster.kube), now)
+        report = replace(report, stale=why)
     if arguments.output == "json":
         print(json.dumps(as_document(report), indent=2, ensure_ascii=False))
     else:

@@ -1,4 +1,4 @@
-"""The command line: `kubectl consumergroup partitions|explain|watch|pause|resume|move|…`.
+"""The command line: `kubectl consumergroup partitions|explain|watch|doctor|pause|resume|…`.
 
 Rules: kubectl runs it as `kubectl-consumergroup` and hands all arguments on, so it takes kubectl's
 own -n, --context and --kubeconfig. What goes through the ConsumerGroup alone is in commands.py.
@@ -22,6 +22,7 @@ from tidegate_operator.plugin.commands import (
     name_option,
     output_option,
 )
+from tidegate_operator.plugin.doctor import doctor
 from tidegate_operator.plugin.kubeconfig import the_cluster
 
 _DESCRIPTION = "Looks at consumer groups and moves their partitions, with your own rights."
@@ -49,6 +50,12 @@ def parser() -> argparse.ArgumentParser:
 
     for name, each in COMMANDS.items():
         add(name, each, where, output)
+    where_all = argparse.ArgumentParser(add_help=False, parents=[_place()])
+    where_all.add_argument(
+        "name", metavar="NAME", nargs="?", help="the ConsumerGroup; without it all of the namespace"
+    )
+    text = "say what is wrong with groups, and what to do"
+    add("doctor", Command(doctor, text), where_all, output)
     text = "move checkpoints while the group runs, and clear the state"
     rewinding = add("rewind", Command(_rewind, text, rewind.add_options), where, output)
     rewinding.add_argument("--in-pod", action="store_true", help=_IN_POD_HELP)

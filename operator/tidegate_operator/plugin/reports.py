@@ -11,6 +11,7 @@ from typing import Any
 
 from tidegate.model import MemberName, PartitionId
 from tidegate.ops.board import by_number
+from tidegate_operator.freshness import DELETING, OBSERVED, is_deleting, stale_text
 
 # Conditions that say nothing of note while they are true; the others do then.
 _TRUE_WHEN_WELL = ("Ready", "Balanced")
@@ -87,6 +88,10 @@ class GroupReport:
     # The operator has seen this group, and its newest spec.
     has_status: bool
     is_current: bool
+    # When the operator saw it like this.
+    observed: str = ""
+    # The reason if it is old, in words; '' if it is up to date.
+    stale: str = ""
 
     @property
     def of_note(self) -> tuple[ConditionReport, ...]:
@@ -94,9 +99,15 @@ class GroupReport:
 
 
 def report_of(
-    document: Mapping[str, Any], states: Sequence[Mapping[str, Any]] | None = None
+    document: Mapping[str, Any],
+    states: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    now: float | None = None,
 ) -> GroupReport:
-    """What the document says; `states` stand in for the partitions that its status leaves out."""
+    """A typed ConsumerGroup; `states` replace the partitions that its status leaves out.
+
+    With `now` the report shows whether the status is old.
+    """
     meta, spec = document["metadata"], document.get("spec") or {}
     status = document.get("status") or {}
     members = tuple(_member(each) for each in status.get("members") or ())
@@ -107,7 +118,7 @@ def report_of(
     return GroupReport(
         namespace=meta.get("namespace", ""),
         name=meta["name"],
-        state=status.get("state", ""),
+        state=DELETING if is_deleting(document) else status.get("state", ""),
         ready=status.get("ready", ""),
         wanted=status.get("wanted"),
         partition_count=status.get("partitions"),
@@ -121,6 +132,8 @@ def report_of(
         conditions=tuple(_condition(each) for each in status.get("conditions") or ()),
         has_status=seen is not None,
         is_current=seen is not None and seen >= meta.get("generation", 0),
+        observed=str(status.get(OBSERVED) or ""),
+        stale="" if now is None else stale_text(document, now),
     )
 
 
@@ -201,6 +214,8 @@ def as_document(report: GroupReport) -> dict[str, Any]:
         "lagPartitions": report.lag_partitions,
         "behind": report.behind or None,
         "isCurrent": report.is_current,
+        "observedTime": report.observed or None,
+        "stale": report.stale or None,
         "conditions": [
             {
                 "type": each.type,

@@ -13,10 +13,12 @@ from collections.abc import Collection, Sequence
 from tidegate.bounded import cut
 from tidegate.ops.live import UNBOUNDED, ShownLine, Style, clip, seconds_text, text_width, wrapped
 from tidegate_operator.plugin.reports import ConditionReport, GroupReport, PartitionReport
+from tidegate_operator.wording import capital
 
 _NOTHING = "-"
 # A condition takes no more lines than this on a screen.
 _NOTE_LINES = 4
+_UNSEEN = "the operator has not looked at it yet: is one running?"
 _HEADS = ("PARTITION", "OWNER", "EPOCH", "POSITION", "LAG", "BEHIND", "")
 _NUMBERS = ("EPOCH", "POSITION", "LAG", "BEHIND")
 
@@ -39,8 +41,9 @@ def screen(
 
 def _lines(report: GroupReport, columns: int, rows: int | None) -> list[ShownLine]:
     head = [ShownLine(text, Style.STRONG) for text in wrapped(_summary(report), columns)]
+    stale = [ShownLine(clip(capital(report.stale), columns), Style.BAD)] if report.stale else []
     notes = [line for each in report.of_note for line in _condition(each, columns)]
-    above = [*head, *notes, ShownLine("")]
+    above = [*head, *stale, *notes, ShownLine("")]
     room = None if rows is None else max(rows - len(above), 2)
     return [*above, *_table(report, room)]
 
@@ -49,7 +52,10 @@ def _summary(report: GroupReport) -> list[str]:
     """What there is to say of the whole, in parts that stay together."""
     parts = [f"{report.namespace}/{report.name}"]
     if not report.has_status:
-        return [*parts, "the operator has not looked at it yet: is one running?"]
+        if report.state:
+            parts.append(report.state)
+        # The line below has the reason.
+        return [*parts, "no figures yet"] if report.stale else [*parts, _UNSEEN]
     if report.state:
         parts.append(report.state)
     if report.ready:

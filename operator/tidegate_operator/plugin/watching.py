@@ -41,7 +41,7 @@ async def watch(
 ) -> int:
     """Until Ctrl-C or SIGTERM, which is a good end. Raises KubeError where it cannot begin."""
     out = stream or sys.stdout
-    first = report_of(await cluster.group(name))
+    first = report_of(await cluster.group(name), now=time.time())
     show_on = _showing(out, environment, size, cluster.program, as_json=as_json)
     with show_on as show, _until_told():
         show(first, "", 0.0)
@@ -59,7 +59,7 @@ async def _keep_looking(
         end_if_unread()
         trouble = ""
         try:
-            report = report_of(await cluster.group(name))
+            report = report_of(await cluster.group(name), now=time.time())
         except (NotThere, Unreachable) as problem:
             trouble = str(problem)
         else:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import replace
 
 import pytest
 
 from support import virtual_time
 from tidegate_operator.leader import (
+    LEASE_LABELS,
     Leader,
     Sighting,
     Turn,
+    namespaces_of,
     sighting_of,
     turn_of,
+    written,
 )
 from unit.operator.lease_cluster import SETTINGS, Candidate, Cluster, Connection, until
 
@@ -246,3 +250,11 @@ def test_a_part_that_fails_ends_the_leading_with_its_reason() -> None:
         assert not leader.is_leading
 
     virtual_time.run(course())
+
+
+def test_the_lease_says_which_namespaces_are_watched() -> None:
+    for namespaces in ((), ("homes", "alarms")):
+        settings = replace(SETTINGS, namespaces=namespaces)
+        lease = written(None, settings, Turn.TAKE, 0.0)
+        assert namespaces_of(lease) == namespaces
+        assert lease["metadata"]["labels"] == LEASE_LABELS

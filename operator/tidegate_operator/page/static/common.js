@@ -59,6 +59,12 @@ export function agoText(ms, now) {
 
 export const plural = (count, word) => `${countText(count)} ${word}${count === 1 ? "" : "s"}`;
 
+/** What is said of a group that no operator has looked at for too long; '' where one has. */
+export function staleText({ observed, staleAfterSeconds }, now) {
+  const age = observed === null ? 0 : (now - Date.parse(observed)) / 1000;
+  return age > staleAfterSeconds ? `As it was ${secondsText(age)} ago: no operator has looked at it since.` : "";
+}
+
 const MARKS = { well: "✓", busy: "↻", rest: "❚❚", trouble: "!" };
 
 /** How a group is: a sign and a word, in a colour. */

@@ -1,6 +1,6 @@
 // One group: how it is, who owns what, how it came to be so, and why it has the size that it has.
 
-import { agoText, byId, countText, lettersCommand, live, make, plural, rateText, secondsText, setText, shortCount, stateMark, timeText, UNKNOWN } from "./common.js";
+import { agoText, byId, countText, lettersCommand, live, make, plural, rateText, secondsText, setText, shortCount, staleText, stateMark, timeText, UNKNOWN } from "./common.js";
 import { chart } from "./charts.js";
 import { drawMap, drawMoves, moved } from "./map.js";
 
@@ -23,7 +23,10 @@ function draw() {
   setText(byId("name"), group.name);
   byId("state").replaceChildren(stateMark(group.state, group.tone));
   const said = group.said ? [make("li", "", group.said)] : [];
-  byId("notes").replaceChildren(...said, ...group.conditions.filter((each) => each.isOfNote).map((each) => (
+  const stale = staleText(group, now());
+  document.querySelector("main").dataset.stale = String(stale !== "");
+  const old = stale ? [make("li", "bad", stale)] : [];
+  byId("notes").replaceChildren(...old, ...said, ...group.conditions.filter((each) => each.isOfNote).map((each) => (
     make("li", each.isTrouble ? "bad" : "", make("b", "", each.reason || each.type), " ", each.message))));
   drawFacts();
   drawMap(group, Date.now());

@@ -1,10 +1,12 @@
 // The groups, those in trouble first; a row is changed where it stands.
 
-import { byId, countText, live, make, plural, secondsText, setText, shortCount, stateMark, UNKNOWN } from "./common.js";
+import { byId, countText, live, make, plural, secondsText, setText, shortCount, staleText, stateMark, UNKNOWN } from "./common.js";
 
 const MANY = 8;
 const ORDER = { trouble: 0, busy: 1, well: 2, rest: 3 };
 const groups = new Map();
+// By how much the server's clock is ahead of this one.
+let ahead = 0;
 
 const keyOf = ({ namespace, name }) => `${namespace}/${name}`;
 
@@ -13,13 +15,14 @@ function lagText({ lag, lagKind }) {
   return lagKind === "exact" ? countText(lag) : `${countText(lag)} ${lagKind}`;
 }
 
-function cells(group) {
+function cells(group, stale) {
   const link = make("a", "", group.name);
   link.href = `/groups/${encodeURIComponent(group.namespace)}/${encodeURIComponent(group.name)}`;
   const name = make("th", "group", make("span", "quiet", group.namespace), link);
   if (group.said) name.append(make("span", "note quiet", group.said));
   name.scope = "row";
   const state = make("td", "", stateMark(group.state, group.tone));
+  if (stale) state.append(make("span", "note late", stale));
   if (group.tone === "trouble" && group.note) state.append(make("span", "note quiet", group.note));
   const isLate = group.objectiveSeconds !== null && group.behindSeconds > group.objectiveSeconds;
   const waits = make("td", `number${isLate ? " late" : ""}`, secondsText(group.behindSeconds));
@@ -45,13 +48,15 @@ function draw() {
   const focused = document.activeElement?.closest("tr")?.dataset.key;
   body.replaceChildren(...shown.map((group) => {
     const key = keyOf(group);
-    const text = JSON.stringify(group);
+    const stale = staleText(group, Date.now() + ahead);
+    const text = JSON.stringify(group) + stale;
     const row = rows.get(key) ?? make("tr");
     if (row.dataset.text !== text) {
       row.dataset.text = text;
       row.dataset.key = key;
       row.dataset.tone = group.tone;
-      row.replaceChildren(...cells(group));
+      row.dataset.stale = String(stale !== "");
+      row.replaceChildren(...cells(group, stale));
     }
     row.hidden = !key.toLowerCase().includes(wanted);
     return row;
@@ -81,6 +86,7 @@ function drawSum(shown) {
 
 byId("find").addEventListener("input", draw);
 live("/live", {
+  beat: (told) => { ahead = told.now * 1000 - Date.now(); draw(); },
   rows: (told) => { groups.clear(); for (const each of told) groups.set(keyOf(each), each); draw(); },
   row: (told) => { groups.set(keyOf(told), told); draw(); },
   gone: (told) => { groups.delete(keyOf(told)); draw(); },
