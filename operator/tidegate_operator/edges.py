@@ -156,6 +156,8 @@ class Notes:
     wrote: Wrote | None = None
     # A trouble of the group that may pass without help, until it gets an Event.
     passing: Passing | None = None
+    # The end of the last silence of storage.
+    answered_at: float = float("-inf")
     # Seconds until a status that waits will be written, if that is soon.
     tell_in_s: float | None = None
     # Events that could not be written yet.

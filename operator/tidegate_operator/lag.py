@@ -95,6 +95,11 @@ class GroupLag:
     lonely: frozenset[PartitionId] = frozenset()
 
     @property
+    def has_unknown(self) -> bool:
+        """Whether the lag of a partition is unknown."""
+        return self.total.known < self.total.partitions
+
+    @property
     def lonely_since(self) -> float | None:
         """The time at which the latest of them lost its reader; None without any."""
         return max((self.unread_since[partition] for partition in self.lonely), default=None)

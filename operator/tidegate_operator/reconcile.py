@@ -14,7 +14,7 @@ from tidegate_operator.decide import steps as decide
 from tidegate_operator.edges import Edges, Notes, Seen
 from tidegate_operator.kinds import Document
 from tidegate_operator.letting_go import let_go
-from tidegate_operator.model import Failure, GroupKey, Observation, Steps
+from tidegate_operator.model import Failure, GroupKey, Observation, Steps, is_silent
 from tidegate_operator.observe import observe
 from tidegate_operator.on_ledger import roster_pause_s
 from tidegate_operator.rendering import render
@@ -22,12 +22,18 @@ from tidegate_operator.settings import OperatorSettings
 from tidegate_operator.telling import tell
 from tidegate_operator.workers import Round
 
+# Members report their figures within seconds after a silence of storage. Until then the lag is
+# unknown, and the next look comes sooner than that of a settled group.
+_CATCH_UP_S, _CATCH_UP_EVERY_S = 6.0, 1.5
+
 
 async def reconcile(edges: Edges, key: GroupKey, notes: Notes) -> Round:
     """One round."""
     seen = await observe(edges, key, notes)
     if seen is None:
         return Round(0.0, is_over=True)
+    if notes.seen is not None and _is_silent(notes.seen) and not _is_silent(seen):
+        notes.answered_at = seen.observation.now
     notes.seen = seen
     if seen.observation.is_deleting:
         ended, failures = await let_go(edges, seen, notes)
@@ -42,7 +48,19 @@ async def reconcile(edges: Edges, key: GroupKey, notes: Notes) -> Round:
     await tell(edges, _with(seen.observation, (*impossible, *failures)), seen, steps, notes)
     # What is refused is no reason to look often.
     again_s = max(steps.again_s, min(roster_pause_s(edges, notes), Steps().again_s))
-    return Round(again_s if notes.tell_in_s is None else min(again_s, notes.tell_in_s))
+    sooner = (_CATCH_UP_EVERY_S if _catches_up(seen, notes) else None, notes.tell_in_s)
+    return Round(min([again_s, *(each for each in sooner if each is not None)]))
+
+
+def _is_silent(seen: Seen) -> bool:
+    view = seen.observation.ledger
+    return view is not None and is_silent(view.unanswered_since, seen.observation.now)
+
+
+def _catches_up(seen: Seen, notes: Notes) -> bool:
+    """Whether storage answers again, and members have not reported their figures since."""
+    is_recent = 0.0 <= seen.observation.now - notes.answered_at < _CATCH_UP_S
+    return is_recent and notes.lag is not None and notes.lag.has_unknown
 
 
 def _with(observation: Observation, failures: tuple[Failure, ...]) -> Observation:

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from support.operated_world import KEY, NAME, WORKLOAD, OperatedWorld
-from tidegate.model import LeaseState, Listing, Presence, Roster
+from tidegate.model import LeaseState, Listing, PartitionEnd, Presence, Roster
 from tidegate.ports import Announce, Join, List, Refusal, WriteRoster
 from tidegate_operator.edges import NotLeadingError
 from tidegate_operator.freshness import BEAT_S, FINALIZER
 from tidegate_operator.kinds import CONFIG_MAP, SECRET, ObjectName
 from tidegate_operator.kube_errors import Unreachable, silence
-from tidegate_operator.model import LedgerTrouble
+from tidegate_operator.model import Ends, LedgerTrouble
+from unit.operator.test_telling import EARLIEST
 
 
 def join(world: OperatedWorld, name: str) -> None:
@@ -59,6 +60,25 @@ def test_an_operator_that_starts_anew_writes_nothing_but_the_roster_once(
         assert world.kube.written == []
         performed += world.ledger.performed
     assert [type(each) for each in performed] == [WriteRoster]
+
+
+def test_after_a_silence_of_storage_the_next_looks_come_soon_until_the_lag_is_known() -> None:
+    world = OperatedWorld()
+    world.put_secret()
+    world.create(source=EARLIEST, paused=True)
+    world.hub.ends = Ends({"0": None})
+    world.settle()
+    assert world.round(after_s=5.0).again_s == 5.0
+    world.cut_off_storage()
+    world.round(after_s=5.0)
+    world.round(after_s=5.0)
+    assert world.condition("Balanced")[0] == "Unknown"
+    world.ledger.problem = None
+    assert world.round(after_s=5.0).again_s == 1.5
+    world.hub.ends = Ends({"0": PartitionEnd(9, "8", None, world.now)})
+    assert world.round(after_s=1.5).again_s == 5.0
+    world.hub.ends = Ends({"0": None})
+    assert world.round(after_s=70.0).again_s == 5.0
 
 
 def test_what_somebody_changed_is_put_right(world: OperatedWorld) -> None:
