@@ -23,6 +23,8 @@ from statistics import median_low, quantiles
 # The switch interval: a thread gives up the interpreter after this time if another one waits.
 SWITCH_S = 0.001
 START = 2
+# A call that is shorter keeps others waiting for two switches at the most, and needs no turn.
+SHORT_S = 2 * SWITCH_S
 # In a quarter of the looks the interpreter was free.
 _FREE_S = SWITCH_S / 2
 # In half of them it took longer than this to get it.

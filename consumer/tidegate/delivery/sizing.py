@@ -30,6 +30,8 @@ _APART = 1.5
 _CONSISTENT = 0.5
 # A single event that takes longer is not tried together with another, to see what two take.
 _TRIED_S = 10.0
+# A batch takes a small part of the target if it fits into this part of it.
+_SMALL_PART = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,11 @@ def after(sizing: Sizing, call: Call, target_s: float) -> Sizing:
     proved = min(max(room, call.events / SHRINKAGE), call.events * GROWTH)
     kept = min(room, sizing.most)
     return Sizing(max(int(max(proved, kept)), 1), call, first, other)
+
+
+def is_cheap(call: Call, most: int, target_s: float) -> bool:
+    """Whether a full batch takes a small part of the target, so that nothing is to be learned."""
+    return call.seconds * most * _SMALL_PART <= target_s * call.events
 
 
 def fitting(sizing: Sizing, together: Together, target_s: float, share: float = 1.0) -> int:

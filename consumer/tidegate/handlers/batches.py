@@ -23,6 +23,7 @@ from tidegate.delivery import attempts as deciding
 from tidegate.delivery import sizing as sizes
 from tidegate.delivery.breaker import Breaker
 from tidegate.delivery.letters import Failure, WholeEvent, letter_of
+from tidegate.delivery.limit import SHORT_S
 from tidegate.delivery.policy import OnFailure
 from tidegate.handlers.attempt import SLICE_S, Attempts, Ended
 from tidegate.handlers.blame import CallFailedError, Raised
@@ -75,16 +76,19 @@ class Batches:
         self._attempts = Attempts(tools.code, context, calls, tools.clock)
         self._is_plain = not is_async(tools.code.handle)
         self._turn: Turn | None = None
+        self._needs_turn = self._is_plain
         # Whether a call with this batch, or with a part of it, took longer than it may.
         self._is_late = False
         # A handler of single events is called for a slice of time, however many there are.
         is_sized = self._policy.target_s > 0 and not tools.code.takes_one
         self._sizing = sizes.inherited(tools.learned.together) if is_sized else None
+        # Whether full batches are so fast that their size need not be worked out.
+        self._is_cheap = False
 
     @property
     def fitting(self) -> int | None:
         """How many events a call should have at the most; None if there is no such limit."""
-        if self._sizing is None:
+        if self._sizing is None or self._is_cheap:
             return None
         together, target_s = self._tools.learned.together, self._policy.target_s
         return sizes.fitting(self._sizing, together, target_s, self._share)
@@ -132,7 +136,8 @@ class Batches:
     ) -> tuple[deciding.Todo, Raised | None]:
         """Gives the first range, or what a call has room for of it; nothing if all is to end
         before its turn has come."""
-        if not await self._has_turn():
+        has_turn = self._needs_turn
+        if has_turn and not await self._turn_comes():
             return todo, None
         try:
             todo = self._cut(todo)
@@ -141,9 +146,11 @@ class Batches:
             begun_at, beside = self._tools.clock(), self._tools.learned.together
             ended = await self._call(events, attempt)
         finally:
-            self._end_turn()
-        error = ended.error
-        self._learn(sizes.Call(len(events), self._tools.clock() - begun_at), beside, error)
+            if has_turn:
+                self._tools.turns.end()
+        error, seconds = ended.error, self._tools.clock() - begun_at
+        self._needs_turn = self._is_plain and seconds > SHORT_S
+        self._learn(sizes.Call(len(events), seconds), beside, error)
         self._progress.took(events, ended)
         if ended.done:
             self._fact_of_success(events[: ended.done], begun_at)
@@ -183,9 +190,9 @@ class Batches:
 
     # --- turns and sizes
 
-    async def _has_turn(self) -> bool:
+    async def _turn_comes(self) -> bool:
         """Waits for the turn of a plain call; False where all is to end first."""
-        if not self._is_plain:
+        if self._tools.turns.begin():
             return True
         turn = self._turn = self._tools.turns.ask()
         try:
@@ -201,10 +208,6 @@ class Batches:
             return False
         return turn.result()
 
-    def _end_turn(self) -> None:
-        if self._is_plain:
-            self._tools.turns.end()
-
     def _cut(self, todo: deciding.Todo) -> deciding.Todo:
         """What failed is given again as it was, unless it took longer than a call may."""
         most = self.fitting
@@ -219,10 +222,14 @@ class Batches:
             return
         if error is None:
             learned, target_s = self._tools.learned, self._policy.target_s
+            most = self._policy.most_events
+            self._is_cheap = self._sizing.most >= most and sizes.is_cheap(call, most, target_s)
+            if self._is_cheap:
+                return
             learned.together = sizes.joined(learned.together, beside, call, target_s)
             self._sizing = sizes.after(self._sizing, call, target_s)
         elif isinstance(error.error, TooSlowError):
-            self._sizing, self._is_late = sizes.Sizing(), True
+            self._sizing, self._is_late, self._is_cheap = sizes.Sizing(), True, False
 
     async def _probe(
         self, batch: Events, attempts: int, error: Raised, todo: deciding.Todo

@@ -14,8 +14,8 @@ from collections import deque
 
 from tidegate.delivery.limit import FEWEST, START, Watched, limit_after, share
 
-_LOOK_S = 0.1
-_SLEEP_S = 0.01
+_LOOK_S = 0.2
+_SLEEP_S = 0.02
 
 Turn = asyncio.Future[bool]
 
@@ -35,6 +35,14 @@ class Turns:
     def share(self) -> float:
         """The share of the target for the next call, or for one that has its turn now."""
         return share(self.limit, self._running + len(self._waiting))
+
+    def begin(self) -> bool:
+        """Take a turn if one is free; call `end` after it."""
+        if self._waiting or self._running >= self.limit:
+            return False
+        self._running += 1
+        self._watch()
+        return True
 
     def ask(self) -> Turn:
         """A turn to wait for: True when it has come. To give up waiting, set False or cancel it;
