@@ -22,7 +22,7 @@ from planted.conftest import World
 from support.leaky_groups import SAID, the_groups, write
 from support.planted import Planted
 from support.tree import ROOT
-from support.up_process import PARTITIONS, UpProcess, up_process
+from support.up_process import UpProcess, up_process
 from tidegate_operator.kinds import CONFIG_MAP, CONSUMER_GROUP, DEPLOYMENT, EVENT, POD, REPLICA_SET
 from tidegate_operator.local.state import State
 
@@ -52,7 +52,7 @@ FAILING = (
 def up(world: World, tmp_path: Path) -> Iterator[UpProcess]:
     """All groups under one `tidegate up`."""
     files = write(tmp_path, the_groups(world.blobs))
-    with up_process(tmp_path, *files, partitions=PARTITIONS, **world.environment) as up:
+    with up_process(tmp_path, *files, **world.environment) as up:
         yield up
 
 
