@@ -8,30 +8,41 @@ from __future__ import annotations
 import os
 import re
 import time
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from support.idle_times import Change, changes, p95
+from support.azurite import own_azurite
+from support.idle_times import Change, changes, longest_pause_s, p95
 from support.up_process import UpProcess, group_file, wide_up_process
 
 PODS, PARTITIONS = 4, 16
 ROLLOUTS = int(os.environ.get("TIDEGATE_ROLLOUTS", "4"))
 # Of all partitions; four consumers handle four hundred events a second.
 RATE = 200.0
-FIXED: dict[str, Any] = {"scaling": {"min": PODS, "max": PODS}, "replicas": PODS}
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300 + 120 * ROLLOUTS)]
+CHECKPOINT_S = 5.0
+STALLS = (8.0, 25.0, 72.0)
+FIXED: dict[str, Any] = {
+    "scaling": {"min": PODS, "max": PODS},
+    "replicas": PODS,
+    # The partitions of a member take turns of a fifth of a second.
+    "delivery": {"batch": {"maxEvents": 20}},
+}
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600 + 120 * ROLLOUTS)]
 
 
 @contextmanager
-def busy_group(folder: Path) -> Iterator[UpProcess]:
+def busy_group(folder: Path, **more: Any) -> Iterator[UpProcess]:
     """A group whose members all read, with events coming all the time."""
-    file = group_file(folder, **FIXED)
-    with wide_up_process(PARTITIONS, folder, file) as up:
+    environment = {"STORAGE": more.pop("storage")} if "storage" in more else {}
+    where: Any = {"storage": {"env": "STORAGE"}, "container": f"up-{uuid.uuid4().hex[:8]}"}
+    file = group_file(folder, **(where if environment else {}), **FIXED, **more)
+    with wide_up_process(PARTITIONS, folder, file, **environment) as up:
         up.until_settled(PODS)
         up.send(RATE)
         until_read_by(up, names_of(up), time.time())
@@ -108,3 +119,48 @@ def test_in_every_rollout_under_load_each_partition_moves_once_and_nothing_is_ha
         )
     assert moved == [PARTITIONS] * ROLLOUTS
     assert duplicates == 0
+
+
+@pytest.mark.parametrize("stall_s", STALLS)
+@pytest.mark.parametrize("rolls", [False, True], ids=["alone", "in-a-rollout"])
+def test_storage_that_hangs_loses_nothing_and_repeats_at_most_the_checkpoint_window(
+    stall_s: float, rolls: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ExitStack() as stack:
+        azurite = stack.enter_context(own_azurite(tmp_path))
+        up = stack.enter_context(busy_group(tmp_path, storage=azurite.connection_string))
+        before = names_of(up)
+        begun = time.time()
+        if rolls:
+            begin_rollout(up, tmp_path, 0)
+            # With that the first old member is asked to stop.
+            up.until_said("has joined", PODS + 1)
+        with azurite.hanging():
+            hung = time.time()
+            time.sleep(stall_s)
+        ended = time.time()
+        if rolls:
+            until_rolled_out(up, before, 240)
+        until_read_by(up, names_of(up), ended)
+        read_again_s = read_again_after(up, ended)
+        assert_all_is_handled(up)
+        found, duplicates = moves_of(up, begun), up.seen.duplicates
+        pause_s = longest_pause_s(up.seen.batches, hung)
+    with capsys.disabled():
+        what = "in a rollout" if rolls else "alone"
+        print(
+            f"\nstorage hangs for {stall_s:.0f} s {what}: {duplicates} handled twice, "
+            f"{len(found)} moves, longest pause {pause_s:.1f} s, all read again "
+            f"{read_again_s:.1f} s after its end"
+        )
+    assert duplicates <= RATE * CHECKPOINT_S
+    if not rolls:
+        assert found == []
+
+
+def read_again_after(up: UpProcess, moment: float) -> float:
+    first: dict[str, float] = {}
+    for batch in up.seen.batches:
+        if batch.at > moment:
+            first.setdefault(batch.partition, batch.at)
+    return max(first.values()) - moment
