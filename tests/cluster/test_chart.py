@@ -174,6 +174,13 @@ def test_the_hub_keeps_less_on_its_disk_than_the_disk_it_is_given(helm: Helm) ->
     assert volumes[mounts["/var/tmp"]] == {"sizeLimit": "768Mi"}
 
 
+def test_the_storage_may_take_as_much_memory_as_its_value_says(helm: Helm) -> None:
+    documents = helm.rendered(embedded=True, embeddedStorage={"memoryMb": 900})
+    pod = only(documents, "Deployment", "tidegate-azurite")["spec"]["template"]["spec"]
+    args = pod["containers"][0]["args"]
+    assert args[args.index("--extentMemoryLimit") + 1] == "900"
+
+
 def test_what_the_autoscaler_of_nodes_is_told_can_be_said_otherwise(helm: Helm) -> None:
     key = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 
@@ -230,6 +237,7 @@ def test_rules_and_dashboard_come_as_they_are_in_their_files(helm: Helm) -> None
         ({"embeddedHub": {"hubs": ["no spaces"]}}, "/embeddedHub/hubs/0"),
         ({"embeddedHub": {"keepMb": 1}}, "/embeddedHub/keepMb"),
         ({"podSecurity": "strict"}, "/podSecurity"),
+        ({"embeddedStorage": {"memoryMb": "1Gi"}}, "/embeddedStorage/memoryMb"),
         ({"serviceAccount": {"create": False}}, "serviceAccount.name is needed"),
     ],
 )
