@@ -332,6 +332,7 @@ class Member:
             if isinstance(command, Report) and command.kind == EMPTIED:
                 was_told = now - self._emptied_at < self._settings.lease_s
                 self._emptied_at = now
+                self._tenures.memory.note_emptied(now)
                 if was_told:
                     continue
             reported.append(command)

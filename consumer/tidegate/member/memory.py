@@ -36,6 +36,8 @@ class Memory:
         # Who held each partition, with which epoch, and since when its ownership blob is gone.
         self._holders: dict[PartitionId, tuple[MemberName, int]] = {}
         self._gone_at: dict[PartitionId, float] = {}
+        # When blobs were last found to be gone.
+        self._emptied_at = float("-inf")
         self.server_time: float | None = None
         # Since when the ledger has less than this member remembers.
         self._beyond_at: dict[PartitionId, float] = {}
@@ -53,6 +55,17 @@ class Memory:
             return own
         progress = Progress(seen.position, seen.enqueued_at, None, seen.rewound_by, seen.begun_at)
         return Remembered(seen.epoch, progress, is_own=False, has_state=seen.has_state)
+
+    def note_emptied(self, now: float) -> None:
+        """An owner has found its own blobs gone."""
+        self._emptied_at = now
+
+    def is_emptied(self, now: float) -> bool:
+        """Whether owners have had less than a lease period to write their blobs again.
+
+        A partition that moved just before has an owner that this member does not know of.
+        """
+        return now - self._emptied_at < self._lease_s
 
     def is_left_to_owner(self, partition: PartitionId, now: float) -> bool:
         """Whether the ownership blob is gone, and its owner has time to make it again."""
@@ -83,7 +96,7 @@ class Memory:
             _, epoch = self._holders.get(partition, ("", 0))
             if row.epoch < epoch and not row.is_foreign:
                 # Created again, and not yet by the member that had it.
-                self._gone_at.setdefault(partition, now)
+                self._note_gone(partition, now)
                 continue
             self._gone_at.pop(partition, None)
             if row.lease.is_held and row.owner is not None:
@@ -91,7 +104,11 @@ class Memory:
             elif row.lease in _LET_GO:
                 self._holders.pop(partition, None)
         for partition in self._holders.keys() - rows.keys() - set(spoilt):
-            self._gone_at.setdefault(partition, now)
+            self._note_gone(partition, now)
+
+    def _note_gone(self, partition: PartitionId, now: float) -> None:
+        if partition not in self._gone_at:
+            self._gone_at[partition] = self._emptied_at = now
 
     def _see_checkpoint(self, partition: PartitionId, found: Checkpoint, is_live: bool) -> None:
         known = self._seen.get(partition)

@@ -87,7 +87,7 @@ class Taking:
             row = listing.ownerships.get(partition)
             if self._tenures.is_halted(partition, now) or partition in early:
                 continue
-            if self._tenures.memory.is_left_to_owner(partition, now):
+            if self._is_left_to_owner(partition, listing, now):
                 continue
             if row is None:
                 if partition not in spoilt:
@@ -103,6 +103,12 @@ class Taking:
                 commands += self._tenures.start(partition).acquire(row, checkpoint, rewind)
         self.wants.update(wanted, listing.ownerships, now)
         return commands + self._break_overdue(listing, wanted, now)
+
+    def _is_left_to_owner(self, partition: PartitionId, listing: Listing, now: float) -> bool:
+        """Whether its blobs were deleted, and its owner, known or not, has time to restore them."""
+        memory = self._tenures.memory
+        is_emptied = memory.is_emptied(now) and _is_unknown(partition, listing)
+        return is_emptied or memory.is_left_to_owner(partition, now)
 
     def _break_overdue(
         self, listing: Listing, wanted: Collection[PartitionId], now: float

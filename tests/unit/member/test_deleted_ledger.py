@@ -122,6 +122,23 @@ def test_others_leave_a_partition_to_its_owner_for_one_lease_period() -> None:
     assert stored(desk).position.sequence == 7
 
 
+def test_a_partition_whose_owner_nobody_else_has_seen_is_left_to_it_too() -> None:
+    desk = handled_to(7)
+    desk.join("b", weight=0.0)
+    desk.look()
+    desk.partitions = ("0", "1")
+    desk.ask("a")
+    desk.look("a")
+    assert desk.reading("a") == ["0", "1"]
+    # `b` has not looked since; alone in what it sees, it would take both.
+    desk.ledger.empty_by_hand()
+    desk.ask("b")
+    desk.look("b")
+    assert not desk.listing().ownerships
+    desk.look()
+    assert desk.reading("a") == ["0", "1"]
+
+
 def test_a_state_that_went_with_its_owner_halts_the_partition_until_a_rewind() -> None:
     desk = handled_to(7, b"sum")
     desk.join("b")
