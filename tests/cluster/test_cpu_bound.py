@@ -92,6 +92,7 @@ def test_partitions_move_while_calls_compute_and_no_event_is_handled_twice(
     with capsys.disabled():
         print(grown.told(f"CPU-bound, 1 -> 4, shared after {grown_s:.1f} s"))
         print(shrunk.told(f"CPU-bound, 4 -> 1, shared after {shrunk_s:.1f} s"))
+        print("idle", sorted(grown.idle_s), sorted(shrunk.idle_s))
     assert int(computed.group.status().get("lag", 0)) > 1_000, "events have to wait all the while"
     assert grown.duplicates == shrunk.duplicates == 0
     assert max(grown.longest_pause_s, shrunk.longest_pause_s) <= PAUSE_S
