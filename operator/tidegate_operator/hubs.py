@@ -4,6 +4,7 @@ Rules:
 - Asked rarely: at the start, each `ends_every_s` while no member lives or a partition has no
   reader, else now and then for partitions that were added. One connection, all questions on it at
   once, and it is closed.
+- If members live and cannot read a partition, its source is asked as that of a sleeping group.
 - A group that has no pods until an event comes sleeps: its source is asked each `asleep_every_s`,
   all that time on one connection. Its round is woken where something has come.
 - Groups that read one hub, and are let in with the same credentials, ask it once for all of them:
@@ -125,19 +126,20 @@ class Hubs:
         is_asleep: bool = False,
         listing: Listing | None = None,
         unread_since: float | None = None,
+        is_missed: bool = False,
     ) -> tuple[Ends | None, Failure | None]:
         """The newest that the source said, which is asked again if it is time.
 
         The listing says where a group stands in a container, behind which that is asked.
         `unread_since` is the time at which a partition lost its reader: an older answer does not
-        count for it.
+        count for it. `is_missed` means that a member should read it now.
         """
         shelf = self._shelf(key, setup)
         shelf.listing = listing or shelf.listing
         every_s = _SELDOM_S if is_anybody_alive else self._settings.ends_every_s
         if shelf.failure is not None or unread_since is not None:
             every_s = self._settings.ends_every_s
-        if is_asleep and not is_anybody_alive:
+        if (is_asleep and not is_anybody_alive) or is_missed:
             shelf.asleep.add(key)
         else:
             shelf.asleep.discard(key)

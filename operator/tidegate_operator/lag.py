@@ -93,11 +93,18 @@ class GroupLag:
     unread_since: Mapping[PartitionId, float] = field(default_factory=lambda: MappingProxyType({}))
     # The ones among them that are not in a handover.
     lonely: frozenset[PartitionId] = frozenset()
+    # The ones that have an owner, which cannot read them.
+    unreadable: frozenset[PartitionId] = frozenset()
 
     @property
     def has_unknown(self) -> bool:
         """Whether the lag of a partition is unknown."""
         return self.total.known < self.total.partitions
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether a partition without a reader should have one."""
+        return any(p in self.unowned_since or p in self.unreadable for p in self.lonely)
 
     @property
     def lonely_since(self) -> float | None:
@@ -156,6 +163,7 @@ def lag_of_group(observation: Observation, start: Start, before: GroupLag | None
         unowned_since=_unowned_since(observation, listing, known, owners, before),
         unread_since=unread_since,
         lonely=lonely,
+        unreadable=frozenset(unreadable),
     )
 
 

@@ -68,6 +68,7 @@ async def observe(edges: Edges, key: GroupKey, notes: Notes) -> Seen | None:
             is_asleep=_is_asleep(notes),
             listing=view.listing if view is not None else None,
             unread_since=notes.lag.lonely_since if notes.lag is not None else None,
+            is_missed=is_alive and notes.lag is not None and notes.lag.is_missed,
         )
         others += (trouble,) if trouble is not None else ()
     deployment = edges.cache.known(key).deployment

@@ -1,4 +1,4 @@
-"""Storage that hangs: what the operator says of a group meanwhile, how soon, and how soon after.
+"""Storage that hangs, and partitions that cannot be read: the status of a group meanwhile.
 
 The operator is a process on a real API, the members are processes of `tidegate run`, and the hub is
 ours. Azurite is stopped by SIGSTOP: it takes connections and answers nothing. Nothing runs the
@@ -32,6 +32,8 @@ PARTITIONS, MEMBERS = 4, 2
 # The promise: so long after a stall, and so long after its end, the status is true.
 TOLD_S, BACK_S = 10.0, 5.0
 CALM_S = 60.0
+# The operator asks the source each 3 s; the round and the status come on top.
+SOURCE_SAYS_S = 15.0
 HANDLER = """
 from seen import see
 async def handle(events, context):
@@ -225,6 +227,38 @@ def test_storage_that_hangs_is_told_within_ten_seconds_and_its_end_within_five(
     assert not untrue, untrue[0]
     assert max(known_s, true_s) <= BACK_S
     assert len(counts) == world.sent * PARTITIONS, "nothing is lost"
+
+
+def test_what_waits_where_owners_cannot_read_is_told_by_the_source(
+    world: World, hub: RunningHub
+) -> None:
+    name = world.members.hub_name
+    busy = hub.inject("server_busy", hub=name, group="$Default", on=["attach"])
+    hub.inject("detach_link", hub=name, group="$Default")
+    wait_until(
+        lambda: world.place.condition("Ready").get("reason") == "PartitionsNotRead", CALM_S,
+        "the reason", lambda: world.status,
+    )  # fmt: skip
+    untrue: list[dict[str, Any]] = []
+
+    def is_told() -> bool:
+        status = world.status
+        is_late = time.time() - sent_at > SOURCE_SAYS_S
+        if is_late and (status.get("lag"), status.get("lagKind")) == (0, "exact"):
+            untrue.append(status)
+        return (status.get("lag"), status.get("unread")) == (75 * PARTITIONS, PARTITIONS)
+
+    world.send(75)
+    sent_at = time.time()
+    wait_until(is_told, CALM_S, "300 events that wait", lambda: world.status)
+    print(f"300 events that nobody reads were told {time.time() - sent_at:.1f} s after they came")
+    assert not untrue, untrue[0]
+    assert conditions(world.status)["RetentionLoss"] == "False", "the source has all of them"
+    answer = json.loads(world.operator.asked(f"/groups/{world.place.inside.namespace}/home")[1])
+    assert (answer["lagEvents"], answer["unread"]) == (75 * PARTITIONS, PARTITIONS)
+    assert hub.end_fault(busy)
+    world.until_handled()
+    wait_until(world.is_true, CALM_S, "a group that is well", lambda: world.status)
 
 
 def answered(storage: Azurite) -> None:

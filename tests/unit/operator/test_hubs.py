@@ -255,3 +255,24 @@ def test_a_source_is_asked_as_soon_as_nobody_reads_a_partition_and_as_long(run: 
         assert world.service.asked["connection"] == asked
 
     run(course)
+
+
+def test_a_source_is_asked_often_while_living_members_cannot_read_a_partition(run: Any) -> None:
+    async def course(world: World) -> None:
+        def look(*, is_missed: bool) -> None:
+            since = virtual_time.now() if is_missed else None
+            world.look(HOME, is_asleep=False, is_anybody_alive=True, unread_since=since,
+                       is_missed=is_missed)  # fmt: skip
+
+        look(is_missed=True)
+        await asyncio.sleep(10)
+        world.woken.clear()
+        world.service.ends["0"] += 300
+        await asyncio.sleep(SETTINGS.asleep_every_s + 0.5)
+        assert world.woken == [HOME]
+        assert world.service.asked["connection"] == 1
+        look(is_missed=False)
+        await asyncio.sleep(SETTINGS.asleep_every_s + 0.5)
+        assert world.service.open == 0
+
+    run(course)

@@ -302,7 +302,7 @@ def test_of_a_partition_that_its_owner_cannot_read_only_the_source_says_how_much
 def test_the_source_is_asked_for_since_nobody_reads_and_no_longer() -> None:
     seen = unreadable()
     looks = Looks(seen).look()
-    assert whole(looks).lonely_since == NOW
+    assert whole(looks).lonely_since == NOW and whole(looks).is_missed
     assert whole(looks.look(after_s=3.0)).lonely_since == NOW
     seen.members["m0"] = replace(seen.members["m0"], unread=frozenset(), trouble="")
     assert whole(looks.look(after_s=1.0)).lonely_since is None
@@ -328,6 +328,7 @@ def test_so_is_one_that_is_paused() -> None:
     seen.wish = replace(seen.wish, paused_partitions=frozenset({"0"}))
     looks = Looks(seen).look().look(after_s=6.0)
     assert whole(looks).lonely == {"0"} and whole(looks).unowned_since == {}
+    assert not whole(looks).is_missed, "nobody should read it"
 
 
 def test_what_was_known_long_before_a_partition_lost_its_owner_is_not_its_lag() -> None:
