@@ -1,6 +1,6 @@
 """Rollouts of four pods with sixteen partitions under load: each partition moves once in each.
 
-`TIDEGATE_ROLLOUTS` says how many there are, one after the other; each takes about half a minute.
+`TIDEGATE_ROLLOUTS` is their number; they follow each other, and each takes about half a minute.
 """
 
 from __future__ import annotations

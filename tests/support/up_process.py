@@ -220,7 +220,7 @@ def up_process(folder: Path, *files: Path, **environment: str) -> Iterator[UpPro
 def wide_up_process(
     partitions: int, folder: Path, *files: Path, **environment: str
 ) -> Iterator[UpProcess]:
-    """The same with so many partitions."""
+    """The same with this number of partitions."""
     up = UpProcess(folder, files, environment, partitions)
     try:
         yield up

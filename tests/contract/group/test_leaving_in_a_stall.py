@@ -1,5 +1,5 @@
 """A member that is asked to stop while its storage hangs takes no more events: it cannot checkpoint
-them. One that is not asked goes on for as long as its leases hold.
+them. One that is not asked continues while its leases hold.
 
 Azurite is a process of each test's own, stopped by SIGSTOP: connections stay open, and nothing is
 answered.
@@ -28,7 +28,7 @@ CHECKPOINT_S, RENEWAL_S = 5.0, 5.0
 FAST_S, DOUBT_S = 0.5, 1.0
 # For a machine that does other things as well.
 SLACK_S = 1.0
-# Kubernetes gives a pod so long here.
+# The grace period of a pod here.
 GRACE_S = 30.0
 
 

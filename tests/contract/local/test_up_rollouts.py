@@ -1,6 +1,6 @@
 """Rollouts of real processes under load, by the operator of clusters and controllers like theirs.
 
-Every event is counted. `TIDEGATE_ROLLOUTS` says how many rollouts there are, one after the other.
+Every event is counted. `TIDEGATE_ROLLOUTS` is the number of rollouts, which follow each other.
 """
 
 from __future__ import annotations
