@@ -47,8 +47,10 @@ def taken_up(
     return lease_id, renewed.sent_at
 
 
-def made_again(steps: Steps, partition: PartitionId, lease_id: str) -> Script[tuple[Hold, str]]:
-    """Makes an ownership blob that was deleted, and takes it; also gives its ETag.
+def made_again(
+    steps: Steps, partition: PartitionId, lease_id: str
+) -> Script[tuple[Hold, Ownership]]:
+    """Makes an ownership blob that was deleted, and takes it; also gives it as it was found.
 
     FencedError if another member was quicker: the member then announces its memory.
     """
@@ -60,4 +62,4 @@ def made_again(steps: Steps, partition: PartitionId, lease_id: str) -> Script[tu
     if not isinstance(row, Ownership) or row.lease.is_held:
         raise FencedError("its ownership was deleted, and another member has created it again")
     hold = yield from claimed(steps, partition, row.etag, lease_id)
-    return hold, row.etag
+    return hold, row

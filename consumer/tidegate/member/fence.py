@@ -168,8 +168,10 @@ class Fence:
 
     def is_anew(self, row: Ownership) -> bool:
         """Whether it was created again after ours was deleted."""
+        if row.is_foreign or self._owned_epoch == 0:
+            return False
         is_of_another = row.epoch == self._owned_epoch and row.owner != self.owner
-        return not row.is_foreign and (row.epoch < self._owned_epoch or is_of_another)
+        return row.epoch < self._owned_epoch or is_of_another
 
     def look(self, refusal: Refusal) -> Script[None]:
         """Raises GoneError where the ownership was deleted, FencedError if it was not."""

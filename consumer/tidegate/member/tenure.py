@@ -361,9 +361,9 @@ class Tenure:
         """Makes the ownership blob that was deleted, under a new lease."""
         self._steps.put(LetGo(self.partition))
         fence, lease_id = self._fence, self._dice()
-        (fence.lease_id, sent_at), fence.etag = yield from made_again(
-            self._steps, self.partition, lease_id
-        )
+        hold, row = yield from made_again(self._steps, self.partition, lease_id)
+        (fence.lease_id, sent_at), fence.etag = hold, row.etag
+        fence.see(row.epoch)
         fence.is_raising = False
         self._proved_at = sent_at
         self._extend(sent_at)
