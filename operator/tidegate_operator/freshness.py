@@ -16,9 +16,10 @@ from tidegate.ledger.survey import age_text
 from tidegate_operator.facts import seconds_of
 
 OBSERVED = "observedTime"
-# A sleeping group is looked at each minute: each of these looks is a beat.
-BEAT_S = 45.0
-STALE_S = 150.0
+# Thousands of groups may sleep, so this is rare. They are looked at once a minute, which makes it
+# two minutes for them.
+BEAT_S = 90.0
+STALE_S = 240.0
 DELETING = "Deleting"
 # Of a group whose ledger is to go with it.
 FINALIZER = "tidegate.dev/ledger"

@@ -233,7 +233,7 @@ class StatusShape:
     observed_time: str | None = field(
         default=None,
         metadata=_said(
-            "When the operator saw the group like this. It is renewed about once a minute. If it "
+            "When the operator saw the group like this. It is renewed within two minutes. If it "
             "is much older, no operator looks at the group.",
             format="date-time",
         ),

@@ -19,7 +19,7 @@ from support.operated_place import LATER, Place
 from support.operator_process import OperatorProcess, operator_process
 from support.wait import wait_until
 from tidegate_hub.testing import RunningHub, running_hub
-from tidegate_operator.freshness import FINALIZER
+from tidegate_operator.freshness import BEAT_S, FINALIZER
 from tidegate_operator.plugin.cli import carried_out
 
 
@@ -93,7 +93,7 @@ def test_a_status_says_how_old_it_is_and_is_written_again_while_it_says_the_same
     place.put_group()
     place.until("a status", lambda: observed(place))
     first = observed(place)
-    place.until("a newer time", lambda: observed(place) != first, LATER)
+    place.until("a newer time", lambda: observed(place) != first, BEAT_S + LATER)
     head, row = place.inside.said("get", "cg", "home", "--output", "wide").splitlines()
     assert re.match(r"\d+s ", row[head.index("OBSERVED") :]), (head, row)
     # Nothing else of it was written for that.

@@ -173,7 +173,7 @@ def test_nothing_is_written_over_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("later_s", "due"), [(5.0, None), (44.0, None), (45.0, 0.0), (3600.0, 0.0), (-5.0, 0.0)]
+    ("later_s", "due"), [(5.0, None), (89.0, None), (90.0, 0.0), (3600.0, 0.0), (-5.0, 0.0)]
 )
 def test_the_same_is_written_again_for_its_time_now_and_then(
     later_s: float, due: float | None
