@@ -99,7 +99,8 @@ def test_storage_that_hangs_is_told_and_so_is_its_end(
     chaos: Chaos, *, seconds: float, is_rolling: bool
 ) -> None:
     chaos.until_rested()
-    operator = f"pod/{chaos.release.leader()}"
+    # The holder of the Lease is the name of its pod, and a suffix.
+    operator = f"pod/{chaos.release.leader().rpartition('_')[0]}"
     with chaos.measured() as seen, steady_way(chaos.kubectl, operator, OPERATOR_PORT) as port:
         before = chaos.group.pod_names()
         if is_rolling:
