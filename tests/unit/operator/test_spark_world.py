@@ -92,7 +92,8 @@ def test_none_are_wanted_and_the_driver_goes_and_comes_back_with_them(three: Spa
 
 def test_paused_is_none_and_a_pause_keeps_as_many_as_it_says(three: SparkWorld) -> None:
     three.kube.edit(NAME, {"spec": {"paused": True, "pausedReplicas": 1}})
-    for _ in range(200):
+    # Nobody gives its partitions here, so that each step waits as long as a hand-over may take.
+    for _ in range(400):
         three.round()
     assert (three.replicas(), three.drivers()) == (1, 1)
 

@@ -90,7 +90,11 @@ def test_no_partition_stands_still_before_its_member_can_say_that_its_handler_fa
 def test_what_the_user_wants_of_the_size() -> None:
     short, everything = wish_of(read_spec(SHORT)), wish_of(read_spec(EVERYTHING))
     assert short == Wish(
-        min_replicas=1, max_replicas=16, scaling=Policy(within_s=60.0), still_limit_s=1020.0
+        min_replicas=1,
+        max_replicas=16,
+        scaling=Policy(within_s=60.0),
+        hand_over_limit_s=320.0,
+        still_limit_s=1020.0,
     )
     assert everything.scaling == Policy(
         floors=(Floor("0 8 * * 1-5", "0 18 * * 1-5", 4, "Europe/Berlin"),), fallback=4
