@@ -88,7 +88,8 @@ def test_the_list_has_every_reason_of_every_condition_and_no_other() -> None:
 def test_every_condition_has_its_meaning() -> None:
     kinds = {
         READY, conditions.BALANCED, size_conditions.SCALING, size_conditions.BOUND,
-        conditions.STUCK, conditions.RESTORED, conditions.LOSS, conditions.BEHIND, conditions.PAUSED,
+        conditions.STUCK, conditions.RESTORED, conditions.LOSS, conditions.BEHIND,
+        conditions.PAUSED,
     }  # fmt: skip
     assert MEANINGS.keys() == REASONS.keys() == kinds
 
