@@ -46,7 +46,7 @@ from tidegate.member.steps import (
     Steps,
 )
 from tidegate.model import Checkpoint, Owner, Ownership, PartitionId, Rewind
-from tidegate.ports import Change, Operation, Refusal, Release
+from tidegate.ports import Change, Operation, ReadCheckpoint, Refusal, Release
 from tidegate.ports.lineage import FLAT, Lineage
 from tidegate.settings import MemberSettings
 
@@ -363,11 +363,13 @@ class Tenure:
         fence, lease_id = self._fence, self._dice()
         hold, row = yield from made_again(self._steps, self.partition, lease_id)
         (fence.lease_id, sent_at), fence.etag = hold, row.etag
-        fence.see(row.epoch)
         fence.is_raising = False
         self._proved_at = sent_at
         self._extend(sent_at)
         self._keep()
+        # The deleted blob had the epochs of others. The checkpoint still has one of them.
+        found = (yield from self._steps.insist(ReadCheckpoint(self.partition))).reply
+        fence.see(row.epoch, found.epoch if isinstance(found, Checkpoint) else 0)
 
     def _give(self) -> Script[None]:
         """Changes or releases the lease. From here on it is not ours, whatever the answer."""

@@ -227,7 +227,9 @@ class _Deciding:
         return most is not None and most <= count and self._sample.is_settled
 
     def _is_known_for_all(self) -> bool:
-        return all(seen.lag is not None for seen in counting(self._sample).values())
+        """Also of those that nobody can read for now: their readers may be back at any time."""
+        rows = self._sample.partitions.values()
+        return all(seen.lag is not None for seen in rows if not seen.is_paused)
 
     def _is_slower(self) -> bool:
         costs = self._history.costs

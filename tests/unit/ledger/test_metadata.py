@@ -45,7 +45,7 @@ ROSTERS = st.builds(
     etag=st.just("e"),
     generation=st.integers(min_value=0, max_value=2**53),
     expected=st.lists(NAMES, max_size=8).map(tuple),
-    leaving=st.frozensets(NAMES, max_size=8),
+    leaving=st.lists(NAMES, max_size=8, unique=True).map(tuple),
     pins=st.dictionaries(NAMES, NAMES, max_size=8),
     paused=st.frozensets(NAMES, max_size=8),
     is_paused=st.booleans(),
