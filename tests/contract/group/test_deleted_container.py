@@ -73,6 +73,7 @@ def judge(group: Group) -> None:
     assert group.duplicates() <= PARTITIONS * (CHECKPOINT_S + 1.0) / EVERY_S
 
 
+@pytest.mark.timed
 def test_a_container_that_its_members_make_again_costs_nothing(group: Group) -> None:
     group.start("a", "b", "c", create=True)
     settled = group.wait_until_read_by({"a", "b", "c"}, 60)

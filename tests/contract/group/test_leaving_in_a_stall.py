@@ -20,7 +20,7 @@ from support.group import Group, a_group
 from support.wait import wait_until
 from tidegate_hub.testing import RunningHub
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timed, pytest.mark.timeout(300)]
 
 PARTITIONS, EVERY_S = 8, 0.05
 CHECKPOINT_S, RENEWAL_S = 5.0, 5.0

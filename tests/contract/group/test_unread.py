@@ -45,7 +45,7 @@ def test_a_missing_consumer_group_is_told_in_time_and_forgotten_when_it_is_there
     found = said()
     assert found is not None
     assert "amqp:not-found" in found.trouble and "alarms" in found.trouble
-    assert "SharedAccess" not in found.trouble and len(found.trouble) <= 200
+    assert "SharedAccess" not in found.trouble and len(found.trouble) <= 400
 
     assert group.output("a").count("kind=reader-failed") == 2, "once for each partition"
 

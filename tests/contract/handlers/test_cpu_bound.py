@@ -56,6 +56,7 @@ def owned(group: CommandGroup) -> Counter[str]:
     return Counter(row.owner.name for row in rows if row.owner and row.lease.is_held)
 
 
+@pytest.mark.timed
 def test_members_that_come_get_their_share_while_events_wait_and_go_without_repeating_any(
     new_group: NewGroup,
 ) -> None:

@@ -33,7 +33,7 @@ FIXED: dict[str, Any] = {
     # The partitions of a member take turns of a fifth of a second.
     "delivery": {"batch": {"maxEvents": 20}},
 }
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600 + 120 * ROLLOUTS)]
+pytestmark = [pytest.mark.slow, pytest.mark.timed, pytest.mark.timeout(600 + 120 * ROLLOUTS)]
 
 
 @contextmanager
