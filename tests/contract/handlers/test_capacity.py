@@ -139,6 +139,7 @@ def at_once(figures: dict[str, Figures]) -> float:
     return sum(each.busy for each in figures.values()) / sum(parts)
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("handler", [GIL, LOCK, LOOP], ids=["GIL", "lock", "loop"])
 def test_what_a_call_waits_for_other_partitions_is_no_cost_of_its_events(
     new_group: NewGroup,
@@ -158,7 +159,8 @@ def test_what_a_call_waits_for_other_partitions_is_no_cost_of_its_events(
             f"\n{at_once(little):.1f} calls at once: {by_little.per_member:.0f}/s by a little "
             f"load, {by_full.per_member:.0f}/s by a full one, {handled(full):.0f}/s handled"
         )
-    assert at_once(little) > 2, "the calls did not wait for each other: this shows nothing"
+    if handler != GIL:  # calls that compute wait for their turn, and seldom for each other
+        assert at_once(little) > 2, "the calls did not wait for each other: this shows nothing"
     # Another process may have taken some of the machine in one of the two.
     assert 0.6 * handled(full) < (by_little.per_member or 0.0) < 1.7 * handled(full)
     assert by_full.per_member == pytest.approx(handled(full), rel=0.15)
