@@ -22,6 +22,9 @@ CLUSTER_UPGRADE := $(addprefix tests/cluster/test_upgrade,.py _spark.py)
 # the ways to hub and storage.
 CLUSTER_CHAOS := $(addprefix tests/cluster/test_chaos_,pods.py hands.py control.py)
 CLUSTER_CHAOS_WAYS := $(addprefix tests/cluster/test_chaos_,storage.py hub.py)
+# Storage that hangs, many rollouts, and handlers that compute: bounds in seconds, and minutes each.
+CLUSTER_STALLS := tests/cluster/test_operator_stalls.py tests/cluster/test_operator_absent.py \
+	tests/cluster/test_rollouts.py tests/cluster/test_cpu_bound.py
 # What wants NetworkPolicies enforced.
 CLUSTER_POLICIES := tests/cluster/test_policies.py
 # What wants the image of Spark: minutes to build, minutes of sessions to start.
@@ -29,7 +32,7 @@ CLUSTER_SPARK := $(addprefix tests/cluster/test_spark,.py _bad_input.py _cosmos.
 # Conformance of every engine and source: minutes each.
 CLUSTER_CONFORMANCE := $(addprefix tests/cluster/test_conformance_,kinds.py own.py)
 CLUSTER_APART := $(CLUSTER_CHAOS) $(CLUSTER_CHAOS_WAYS) $(CLUSTER_CONFORMANCE) $(CLUSTER_FAULTS) \
-	$(CLUSTER_POLICIES) $(CLUSTER_SCALING) $(CLUSTER_SPARK) $(CLUSTER_UPGRADE)
+	$(CLUSTER_POLICIES) $(CLUSTER_SCALING) $(CLUSTER_SPARK) $(CLUSTER_STALLS) $(CLUSTER_UPGRADE)
 # Drivers whose executors come and go, or are killed: minutes each.
 LONG_SPARK := tests/spark/test_driver_kills.py tests/spark/test_driver_members.py \
 	tests/spark/test_up_on_cosmos.py
@@ -56,7 +59,7 @@ SPARK ?=
 POLICIES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: audit bench bench-operator check clean cluster cluster-down conformance demo demo-cluster demo-exact docs docs-pictures fuzz help lint lock release sbom simulate soak test test-cluster test-cluster-chaos test-cluster-chaos-ways test-cluster-faults test-cluster-policies test-cluster-scaling test-cluster-spark test-conformance test-go test-java test-live test-pages test-rust test-secrets test-spark test-spark-long test-timed test-upgrade
+.PHONY: audit bench bench-operator check clean cluster cluster-down conformance demo demo-cluster demo-exact docs docs-pictures fuzz help lint lock release sbom simulate soak test test-cluster test-cluster-chaos test-cluster-chaos-ways test-cluster-faults test-cluster-policies test-cluster-scaling test-cluster-spark test-cluster-stalls test-conformance test-go test-java test-live test-pages test-rust test-secrets test-spark test-spark-long test-timed test-upgrade
 .SUFFIXES:
 
 help: ## say what each target does
@@ -108,6 +111,10 @@ test-cluster-chaos-ways: ## and of hub, storage and the ways to them (8 minutes)
 test-cluster-scaling: ## loads that grow and fall, and the sizes that follow (10 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
 	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) $(CLUSTER_SCALING) $(ARGS)
+
+test-cluster-stalls: ## storage that hangs, rollouts, handlers that compute (15 minutes)
+	@$(PYTHON) scripts/prepare.py dev azurite
+	@$(PYTHON) cluster/manage.py test --name $(CLUSTER) --nodes $(NODES) $(CLUSTER_STALLS) $(ARGS)
 
 test-cluster-policies: ## NetworkPolicies enforced: who must not get through (5 minutes)
 	@$(PYTHON) scripts/prepare.py dev azurite
